@@ -1,0 +1,1 @@
+//! The Cloudflare v4 API client.

@@ -1,0 +1,1 @@
+//! One adapter a kind, and the registry that lists them.

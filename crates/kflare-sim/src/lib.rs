@@ -1,0 +1,1 @@
+//! A simulator of the Cloudflare v4 API.

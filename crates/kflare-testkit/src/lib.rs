@@ -1,0 +1,1 @@
+//! Test support: a real control plane, an in-memory API server and the seeded simulation.

@@ -1,0 +1,2 @@
+//! The kflare binary.
+fn main() {}
