@@ -1,0 +1,108 @@
+//! Blocks that every kind shares: references, and the part of status that the engine writes.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::schema::tidy;
+
+/// Refers to another kflare resource by name. In namespaced kinds: in the same namespace, except for accounts, which
+/// are cluster-scoped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceRef {
+    /// Name of the resource.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+}
+
+impl<T: Into<String>> From<T> for ResourceRef {
+    fn from(name: T) -> Self {
+        Self { name: name.into() }
+    }
+}
+
+/// Names a Secret.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretName {
+    /// Name of the Secret.
+    pub name: String,
+    /// Namespace of the Secret.
+    pub namespace: String,
+}
+
+/// What happens to the object in Cloudflare when its resource is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeletionPolicy {
+    /// The object is deleted.
+    Delete,
+    /// The object stays in Cloudflare.
+    Retain,
+}
+
+/// How an object came under management.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Origin {
+    /// kflare created it.
+    Created,
+    /// It existed, and the user asked kflare to take it.
+    Adopted,
+}
+
+/// Under which account, and how, the object in Cloudflare is managed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = tidy)]
+pub struct Ownership {
+    /// Name of the `CloudflareAccount` whose token manages the object, also when references change later.
+    pub account: String,
+    /// Cloudflare id of the account or zone that contains the object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// How the object came under management. Unless a deletion policy says otherwise, `Created` objects are deleted with
+    /// their resource and `Adopted` ones stay.
+    pub origin: Origin,
+}
+
+/// Fields that something else changes back again and again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = tidy)]
+pub struct Contested {
+    /// The fields in question.
+    #[schemars(length(max = 32))]
+    pub fields: Vec<String>,
+    /// When the first of the changes was seen.
+    pub since: Time,
+    /// When kflare corrects them next. The pauses grow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_correction: Option<Time>,
+}
+
+/// The part of status that every kind has. Flattened into the status of each.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = tidy)]
+pub struct CommonStatus {
+    /// The state of the resource. `Ready` is on every kind; its reason and message say what kflare waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    #[schemars(length(max = 8))]
+    pub conditions: Vec<Condition>,
+    /// Under which account, and how, the object in Cloudflare is managed. Absent until there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ownership: Option<Ownership>,
+    /// What kflare would change, one line a change. Written in observe mode only (annotation `kflare.dev/mode`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32))]
+    pub plan: Vec<String>,
+    /// Fields that something else changes back again and again. kflare corrects them ever more rarely.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contested: Option<Contested>,
+    /// The value of the annotation `kflare.dev/reconcile-at` that was last acted upon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_reconcile_at: Option<String>,
+}

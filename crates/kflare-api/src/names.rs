@@ -1,0 +1,40 @@
+//! Every name that kflare puts on a Kubernetes object: finalizers, annotations, labels, group and version.
+
+/// API group of every kind.
+pub const GROUP: &str = "kflare.dev";
+/// API version of every kind.
+pub const VERSION: &str = "v1alpha1";
+/// `apiVersion` of every kind: group and version.
+pub const API_VERSION: &str = "kflare.dev/v1alpha1";
+/// Category of every kind: `kubectl get kflare` lists them all.
+pub const CATEGORY: &str = "kflare";
+
+/// Finalizer on every managed resource. Cloudflare is cleaned up before it goes.
+pub const FINALIZER: &str = "kflare.dev/finalizer";
+/// Finalizer on a token Secret while a `CloudflareAccount` refers to it.
+pub const TOKEN_PROTECTION: &str = "kflare.dev/token-protection";
+
+/// Annotation, set by users: `adopt`, `adopt-or-create` or `adopt-if-matching`. Unset: an existing object is left alone.
+pub const ADOPTION_POLICY: &str = "kflare.dev/adoption-policy";
+/// Annotation, set by users: `delete` or `retain`. Unset: delete what kflare created, keep what it adopted.
+pub const DELETION_POLICY: &str = "kflare.dev/deletion-policy";
+/// Annotation, set by users: `"true"` stops every Cloudflare call for the resource.
+pub const PAUSED: &str = "kflare.dev/paused";
+/// Annotation, set by users: `observe` reads and reports, and never writes.
+pub const MODE: &str = "kflare.dev/mode";
+/// Annotation, set by users: any new value asks for one reconcile now.
+pub const RECONCILE_AT: &str = "kflare.dev/reconcile-at";
+/// Annotation, set by users: overrides the operator's drift check interval, as a duration such as `30m`; `0s` is off.
+pub const DRIFT_CHECK_INTERVAL: &str = "kflare.dev/drift-check-interval";
+/// Annotation, set by kflare: `"true"` on a resource whose remote object existed before.
+pub const ADOPTED: &str = "kflare.dev/adopted";
+/// Annotation, set by kflare before a create and dropped after it: finds an object whose creation was not seen to the end.
+pub const CREATE_INTENT: &str = "kflare.dev/create-intent";
+
+/// Label, set by kflare: claims a zone by its Cloudflare id.
+pub const ZONE_ID: &str = "kflare.dev/zone-id";
+/// Label, set by kflare: claims a DNS record by its Cloudflare id.
+pub const RECORD_ID: &str = "kflare.dev/record-id";
+
+/// Key of the token in its Secret, unless `spec.tokenSecretRef.key` says otherwise.
+pub const DEFAULT_TOKEN_KEY: &str = "CF_API_TOKEN";
