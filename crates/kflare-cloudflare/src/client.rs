@@ -1,0 +1,194 @@
+//! The client: everything a caller sees of a call.
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::StatusCode;
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use crate::answer::{Answer, Asked};
+use crate::credential::{Credential, CredentialId};
+use crate::error::Error;
+use crate::exchange::exchange;
+use crate::lane::Lane;
+use crate::pool::Shared;
+use crate::request::Request;
+use crate::retry::Attempts;
+use crate::write_gate::{ReadOnly, WriteGate};
+
+/// Calls the API with one token. A clone is cheap and shares everything.
+///
+/// Made by [`Pool::client`](crate::Pool::client). A new client is in the lane [`Lane::UserChange`] and may write.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+    credential: Arc<Credential>,
+    lane: Lane,
+    gates: Vec<Arc<dyn WriteGate>>,
+}
+
+/// A successful answer, with its envelope.
+#[derive(Clone)]
+pub struct Reply {
+    /// The `result` of the envelope; null when there is none.
+    pub result: Value,
+    /// The `result_info` of the envelope.
+    pub result_info: Option<Value>,
+    /// The HTTP status, a 2xx.
+    pub status: StatusCode,
+    /// The `Date` header: Cloudflare's time, in whole seconds.
+    pub date: Option<Timestamp>,
+}
+
+impl Client {
+    pub(crate) fn new(shared: Arc<Shared>, credential: Arc<Credential>) -> Self {
+        Self {
+            shared,
+            credential,
+            lane: Lane::UserChange,
+            gates: Vec::new(),
+        }
+    }
+
+    /// The same client, its calls waiting in `lane`.
+    #[must_use]
+    pub fn in_lane(&self, lane: Lane) -> Self {
+        Self { lane, ..self.clone() }
+    }
+
+    /// The same client, asking `gate` before every call that is not a GET: when the call is made, and again when its
+    /// turn has come, immediately before it leaves. Gates add up; each one must agree.
+    #[must_use]
+    pub fn with_write_gate(&self, gate: Arc<dyn WriteGate>) -> Self {
+        let mut client = self.clone();
+        client.gates.push(gate);
+        client
+    }
+
+    /// The same client, refusing everything but a GET. Nothing makes it writable again.
+    #[must_use]
+    pub fn read_only(&self) -> Self {
+        self.with_write_gate(Arc::new(ReadOnly))
+    }
+
+    /// The name of the token, safe to log.
+    pub fn credential(&self) -> &CredentialId {
+        &self.credential.id
+    }
+
+    /// Until when Cloudflare's rate limit keeps all calls with this credential waiting; `None` when it does not.
+    pub fn gate_closed_until(&self) -> Option<Instant> {
+        self.shared.scheduler.gate_closed_until(self.credential.budget)
+    }
+
+    /// The best estimate of Cloudflare's own time: its last `Date` header plus the time since, else the wall clock.
+    ///
+    /// A `Date` header has whole seconds and was written before the answer arrived, so the estimate is behind rather
+    /// than ahead, by up to a second and the way back.
+    pub fn server_time(&self) -> Timestamp {
+        self.shared.cloudflare_time()
+    }
+
+    /// Makes a call and reads the `result` of its answer as `T`.
+    ///
+    /// Where the result does not matter (a delete answers with an id, an object, null or nothing), let `T` be
+    /// `serde::de::IgnoredAny`.
+    pub async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T, Error> {
+        self.send(&request).await?.decode(asked(&request))
+    }
+
+    /// Makes a call and returns the parts of its envelope.
+    pub async fn call_raw(&self, request: Request) -> Result<Reply, Error> {
+        let answer = self.send(&request).await?;
+        Ok(Reply {
+            result: answer.decode(asked(&request))?,
+            result_info: answer.result_info,
+            status: answer.status,
+            date: answer.date,
+        })
+    }
+
+    /// Makes a call, again and again while it is a GET that fails for a passing reason.
+    pub(crate) async fn send(&self, request: &Request) -> Result<Answer, Error> {
+        let deadline = Instant::now() + self.shared.options.call_timeout;
+        let mut attempts = Attempts::default();
+        loop {
+            let error = match self.attempt(request, deadline).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            if !request.is_get() || !attempts.may_try_again(&error) {
+                return Err(error);
+            }
+            let pause = self.shared.jitter(|rng| attempts.pause(rng));
+            if Instant::now() + pause >= deadline {
+                return Err(error);
+            }
+            sleep(pause).await;
+        }
+    }
+
+    async fn attempt(&self, request: &Request, deadline: Instant) -> Result<Answer, Error> {
+        if let Some(fault) = request.fault() {
+            return Err(Error::Malformed(fault));
+        }
+        // A token that cannot be sent would only waste budget.
+        self.credential.header().map_err(Error::InvalidToken)?;
+        self.check_gates(request)?;
+        let permit = self
+            .shared
+            .scheduler
+            .acquire(self.credential.budget, self.lane, &self.credential.id)
+            .await
+            .map_err(|wait| Error::RateLimited {
+                until: wait.until,
+                limit: wait.limit,
+                answer: None,
+            })?;
+        self.check_gates(request)?;
+        let answer = exchange(&self.shared, &self.credential, request, deadline).await;
+        drop(permit);
+        answer
+    }
+
+    fn check_gates(&self, request: &Request) -> Result<(), Error> {
+        if request.is_get() {
+            return Ok(());
+        }
+        self.gates
+            .iter()
+            .try_for_each(|gate| gate.check())
+            .map_err(Error::Refused)
+    }
+}
+
+pub(crate) fn asked(request: &Request) -> Asked<'_> {
+    Asked {
+        method: request.method(),
+        route: request.route(),
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("credential", &self.credential.id.as_str())
+            .field("lane", &self.lane)
+            .field("gates", &self.gates.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Reply {
+    /// Without the result, which may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply")
+            .field("status", &self.status)
+            .field("date", &self.date)
+            .field("result_info", &self.result_info)
+            .finish_non_exhaustive()
+    }
+}
