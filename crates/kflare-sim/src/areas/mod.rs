@@ -1,0 +1,6 @@
+//! The modelled areas of the API, one module each. An area is a table of routes and their handlers.
+
+pub(crate) mod accounts;
+pub(crate) mod dns;
+pub(crate) mod tokens;
+pub(crate) mod zones;

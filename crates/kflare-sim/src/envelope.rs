@@ -1,0 +1,158 @@
+//! The v4 envelope: what every JSON answer looks like.
+
+use bytes::Bytes;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::paging::Page;
+
+/// One entry of `errors`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApiError {
+    /// Cloudflare's code.
+    pub code: i64,
+    /// Cloudflare's text. Never compare it.
+    pub message: String,
+    /// Causes, where the error only wraps them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub error_chain: Vec<ApiError>,
+}
+
+impl ApiError {
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            error_chain: Vec::new(),
+        }
+    }
+}
+
+/// A refused call: the HTTP status and the errors of the envelope.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{status}: {}", .errors.first().map_or("", |error| error.message.as_str()))]
+pub struct Refusal {
+    /// The HTTP status.
+    pub status: u16,
+    /// What is wrong; at least one entry.
+    pub errors: Vec<ApiError>,
+}
+
+impl Refusal {
+    pub(crate) fn new(status: u16, code: i64, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            errors: vec![ApiError::new(code, message)],
+        }
+    }
+
+    /// The code of the first error, the innermost one where it is wrapped.
+    pub fn root_code(&self) -> i64 {
+        self.errors
+            .first()
+            .map_or(0, |error| error.error_chain.last().unwrap_or(error).code)
+    }
+
+    pub(crate) fn into_reply(self) -> Reply {
+        Reply {
+            status: self.status,
+            body: ReplyBody::Errors(self.errors),
+            retry_after: None,
+        }
+    }
+}
+
+/// An answer before it becomes bytes.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) body: ReplyBody,
+    /// Seconds, for the header of the same name.
+    pub(crate) retry_after: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) enum ReplyBody {
+    Result {
+        result: Value,
+        messages: Vec<Value>,
+        info: Option<Map<String, Value>>,
+    },
+    Errors(Vec<ApiError>),
+    Text {
+        content_type: &'static str,
+        text: String,
+    },
+}
+
+impl Reply {
+    /// A single object. Cloudflare answers creates with 200, not 201 (seen live on every product recorded).
+    pub(crate) fn object(result: Value) -> Self {
+        Self {
+            status: 200,
+            body: ReplyBody::Result {
+                result,
+                messages: Vec::new(),
+                info: None,
+            },
+            retry_after: None,
+        }
+    }
+
+    /// One page of a list, with `total_pages`.
+    pub(crate) fn page(page: &Page, all: usize, items: Vec<Value>) -> Self {
+        let body = ReplyBody::Result {
+            messages: Vec::new(),
+            info: Some(page.info(items.len(), all)),
+            result: Value::Array(items),
+        };
+        Self {
+            status: 200,
+            body,
+            retry_after: None,
+        }
+    }
+
+    pub(crate) fn with_message(mut self, message: Value) -> Self {
+        if let ReplyBody::Result { messages, .. } = &mut self.body {
+            messages.push(message);
+        }
+        self
+    }
+
+    pub(crate) fn text(content_type: &'static str, text: String) -> Self {
+        Self {
+            status: 200,
+            body: ReplyBody::Text { content_type, text },
+            retry_after: None,
+        }
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    pub(crate) fn encode(self) -> (&'static str, Bytes) {
+        // Zones answer bare `application/json` (seen live); DNS records are assumed to do the same.
+        const JSON: &str = "application/json";
+        let value = match self.body {
+            ReplyBody::Text { content_type, text } => return (content_type, Bytes::from(text)),
+            ReplyBody::Errors(errors) => {
+                json!({ "success": false, "errors": errors, "messages": [], "result": null })
+            }
+            ReplyBody::Result { result, messages, info } => {
+                let mut envelope = Map::new();
+                envelope.insert("success".into(), Value::Bool(true));
+                envelope.insert("errors".into(), json!([]));
+                envelope.insert("messages".into(), Value::Array(messages));
+                envelope.insert("result".into(), result);
+                if let Some(info) = info {
+                    envelope.insert("result_info".into(), Value::Object(info));
+                }
+                Value::Object(envelope)
+            }
+        };
+        (JSON, Bytes::from(value.to_string()))
+    }
+}

@@ -1,0 +1,60 @@
+//! Identifiers that follow from the seed.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// A source of identifiers: the n-th one of a seed is always the same.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct IdSource {
+    seed: u64,
+    drawn: u64,
+}
+
+impl IdSource {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { seed, drawn: 0 }
+    }
+
+    /// 32 lower-case hex digits, as accounts, zones and records have.
+    pub(crate) fn hex32(&mut self) -> String {
+        let digest = self.draw();
+        hex(&digest[..16])
+    }
+
+    fn draw(&mut self) -> [u8; 32] {
+        let digest = Sha256::new()
+            .chain_update(self.seed.to_be_bytes())
+            .chain_update(self.drawn.to_be_bytes())
+            .finalize();
+        self.drawn += 1;
+        digest.into()
+    }
+}
+
+/// The ray id of the n-th call: 16 hex digits and the name of a data centre.
+pub(crate) fn ray(seed: u64, sequence: u64) -> String {
+    let digest = stable(&format!("ray/{seed}/{sequence}"));
+    format!("{}-SIM", hex(&digest[..8]))
+}
+
+/// A hash of `text` that is the same in every run and build.
+pub(crate) fn stable(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+/// Lower-case hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}
+
+/// Whether `text` has the form of an id: 32 lower-case hex digits.
+pub(crate) fn is_hex32(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
