@@ -1,1 +1,51 @@
 //! The generic reconcile engine. It knows no kind by name and no Cloudflare path.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`kind`], [`adapter`] | what the engine asks of a kind |
+//! | [`plan`], [`decide`], [`policy`], [`reason`], [`errors`] | the pure core: values in, values out |
+//! | [`object`], [`index`], [`resolve`] | what is known of the cluster, and what follows from it |
+//! | [`collections`], [`observe`], [`batch`] | reading and writing Cloudflare |
+//! | [`queue`], [`contest`], [`clock`] | order, restraint, time |
+//! | `pass`, `deletion`, `sweep`, `report` | one pass over one resource; drift checks; status and Events |
+//! | [`cluster`], [`credentials`], [`lease`], `watch` | the API server |
+//! | [`engine`] | the run loop |
+//! | [`offline`] | plans for manifests, without a cluster |
+
+pub mod adapter;
+pub mod batch;
+pub mod clock;
+pub mod cluster;
+pub mod collections;
+pub mod contest;
+mod context;
+pub mod credentials;
+pub mod decide;
+mod deletion;
+pub mod engine;
+pub mod errors;
+pub mod index;
+pub mod kind;
+pub mod lease;
+pub mod metrics;
+pub mod object;
+pub mod observe;
+pub mod offline;
+mod pass;
+pub mod plan;
+pub mod policy;
+pub mod queue;
+pub mod reason;
+mod report;
+pub mod resolve;
+mod status;
+mod sweep;
+mod watch;
+
+pub use adapter::{Adapter, erase};
+pub use context::Settings;
+pub use engine::{Engine, EngineError, EngineOptions, Readiness};
+pub use index::Kinds;
+pub use kind::{Desired, Kind, KindDescriptor, NaturalKey, Parents, Reference, Remote, SpecError};
+pub use plan::{Change, Plan};
+pub use reason::Reason;

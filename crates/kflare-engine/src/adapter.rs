@@ -1,0 +1,187 @@
+//! A kind with a Rust type for its spec: what one module of `kflare-kinds` implements.
+
+use std::marker::PhantomData;
+
+use async_trait::async_trait;
+use kflare_cloudflare::{Client, Error};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::{
+    errors::Class,
+    kind::{
+        BatchWriter, CredentialSource, Desired, Kind, KindDescriptor, NaturalKey, Parents, Reference, Remote, SpecError,
+    },
+    plan::Change,
+};
+
+/// One kind. An adapter maps and calls; it never sees a Kubernetes client, never sleeps, never retries, never logs an
+/// error.
+#[async_trait]
+pub trait Adapter: Send + Sync + 'static {
+    /// The spec of the custom resource.
+    type Spec: DeserializeOwned + Send + Sync;
+
+    /// Static facts.
+    fn descriptor(&self) -> &KindDescriptor;
+
+    /// See [`Kind::references`].
+    fn references(&self, spec: &Self::Spec) -> Vec<Reference>;
+
+    /// See [`Kind::credential`].
+    fn credential(&self, _spec: &Self::Spec) -> Option<CredentialSource> {
+        None
+    }
+
+    /// See [`Kind::scope`].
+    fn scope(&self, parents: &Parents) -> String;
+
+    /// See [`Kind::desired`].
+    fn desired(&self, spec: &Self::Spec, parents: &Parents) -> Result<Desired, SpecError>;
+
+    /// See [`Kind::list`]. Called only when the descriptor says `listable`.
+    async fn list(&self, _client: &Client, _scope: &str) -> Result<Vec<Remote>, Error> {
+        Err(not_offered(self.descriptor(), "listed"))
+    }
+
+    /// See [`Kind::find`]. Not called for kinds that are only verified.
+    async fn find(&self, _client: &Client, _scope: &str, _key: &NaturalKey) -> Result<Vec<Remote>, Error> {
+        Err(not_offered(self.descriptor(), "found by name"))
+    }
+
+    /// See [`Kind::get`].
+    async fn get(&self, client: &Client, scope: &str, id: &str) -> Result<Option<Remote>, Error>;
+
+    /// See [`Kind::create`]. Not called for kinds that are only verified.
+    async fn create(&self, _client: &Client, _scope: &str, _desired: &Desired) -> Result<Remote, Error> {
+        Err(not_offered(self.descriptor(), "created"))
+    }
+
+    /// See [`Kind::update`]. Not called for kinds that are only verified.
+    async fn update(
+        &self,
+        _client: &Client,
+        _scope: &str,
+        _id: &str,
+        _desired: &Desired,
+        _changes: &[Change],
+    ) -> Result<Remote, Error> {
+        Err(not_offered(self.descriptor(), "updated"))
+    }
+
+    /// See [`Kind::delete`]. Not called for kinds that are only verified.
+    async fn delete(&self, _client: &Client, _scope: &str, _id: &str) -> Result<(), Error> {
+        Err(not_offered(self.descriptor(), "deleted"))
+    }
+
+    /// See [`Kind::batch`].
+    fn batch(&self) -> Option<&dyn BatchWriter> {
+        None
+    }
+
+    /// See [`Kind::classify`].
+    fn classify(&self, _error: &Error) -> Option<Class> {
+        None
+    }
+
+    /// See [`Kind::deletion_warning`].
+    async fn deletion_warning(&self, _client: &Client, _scope: &str, _id: &str) -> Option<String> {
+        None
+    }
+}
+
+fn not_offered(descriptor: &KindDescriptor, what: &str) -> Error {
+    Error::Refused(format!("a {} cannot be {what}", descriptor.kind))
+}
+
+/// Wraps a typed adapter for the engine.
+pub fn erase<A: Adapter>(adapter: A) -> Box<dyn Kind> {
+    Box::new(Erased {
+        adapter,
+        spec: PhantomData,
+    })
+}
+
+struct Erased<A: Adapter> {
+    adapter: A,
+    spec: PhantomData<fn() -> A::Spec>,
+}
+
+impl<A: Adapter> Erased<A> {
+    /// Parses a spec and turns serde's message into one that a user can act on. The API server's schema makes a failure
+    /// rare; it is likely only after an upgrade without the new CRDs.
+    fn parse(spec: &Value) -> Result<A::Spec, SpecError> {
+        <A::Spec as Deserialize>::deserialize(spec).map_err(|error| {
+            SpecError::new(
+                "",
+                format!("spec does not parse: {error}; compare it with `kubectl explain` for this kind"),
+            )
+        })
+    }
+}
+
+#[async_trait]
+impl<A: Adapter> Kind for Erased<A> {
+    fn descriptor(&self) -> &KindDescriptor {
+        self.adapter.descriptor()
+    }
+
+    fn references(&self, spec: &Value) -> Result<Vec<Reference>, SpecError> {
+        Ok(self.adapter.references(&Self::parse(spec)?))
+    }
+
+    fn credential(&self, spec: &Value) -> Result<Option<CredentialSource>, SpecError> {
+        Ok(self.adapter.credential(&Self::parse(spec)?))
+    }
+
+    fn scope(&self, parents: &Parents) -> String {
+        self.adapter.scope(parents)
+    }
+
+    fn desired(&self, spec: &Value, parents: &Parents) -> Result<Desired, SpecError> {
+        self.adapter.desired(&Self::parse(spec)?, parents)
+    }
+
+    async fn list(&self, client: &Client, scope: &str) -> Result<Vec<Remote>, Error> {
+        self.adapter.list(client, scope).await
+    }
+
+    async fn find(&self, client: &Client, scope: &str, group: &NaturalKey) -> Result<Vec<Remote>, Error> {
+        self.adapter.find(client, scope, group).await
+    }
+
+    async fn get(&self, client: &Client, scope: &str, id: &str) -> Result<Option<Remote>, Error> {
+        self.adapter.get(client, scope, id).await
+    }
+
+    async fn create(&self, client: &Client, scope: &str, desired: &Desired) -> Result<Remote, Error> {
+        self.adapter.create(client, scope, desired).await
+    }
+
+    async fn update(
+        &self,
+        client: &Client,
+        scope: &str,
+        id: &str,
+        desired: &Desired,
+        changes: &[Change],
+    ) -> Result<Remote, Error> {
+        self.adapter.update(client, scope, id, desired, changes).await
+    }
+
+    async fn delete(&self, client: &Client, scope: &str, id: &str) -> Result<(), Error> {
+        self.adapter.delete(client, scope, id).await
+    }
+
+    fn batch(&self) -> Option<&dyn BatchWriter> {
+        self.adapter.batch()
+    }
+
+    fn classify(&self, error: &Error) -> Option<Class> {
+        self.adapter.classify(error)
+    }
+
+    async fn deletion_warning(&self, client: &Client, scope: &str, id: &str) -> Option<String> {
+        self.adapter.deletion_warning(client, scope, id).await
+    }
+}

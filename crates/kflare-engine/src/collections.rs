@@ -1,0 +1,295 @@
+//! Observation by list: one snapshot a collection, taken page by page, shared by look-ups, adoption and drift checks,
+//! refreshed by one caller at a time, and void for everything written after it was begun.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use kflare_cloudflare::{Client, Error};
+use tokio::time::Instant;
+
+use crate::{
+    errors::{Class, Failure, classify},
+    index::CollectionKey,
+    kind::{Kind, NaturalKey, Remote},
+};
+
+/// A snapshot nobody asked for that long is dropped.
+const IDLE: Duration = Duration::from_mins(2);
+
+/// A listing refused for lack of permission is not tried again for that long; objects are then asked for one by one.
+const REFUSED: Duration = Duration::from_hours(1);
+
+struct Snapshot {
+    began: Instant,
+    items: BTreeMap<String, Arc<Remote>>,
+    groups: BTreeMap<String, Vec<String>>,
+}
+
+struct WrittenItem {
+    at: Instant,
+    /// None: deleted, or its state is not known.
+    remote: Option<Arc<Remote>>,
+}
+
+#[derive(Default)]
+struct State {
+    snapshot: Option<Snapshot>,
+    written: BTreeMap<String, WrittenItem>,
+    last_used: Option<Instant>,
+    last_failure: Option<(Instant, Failure)>,
+    refused_until: Option<Instant>,
+}
+
+#[derive(Default)]
+struct Collection {
+    state: Mutex<State>,
+    listing: tokio::sync::Mutex<()>,
+}
+
+impl Collection {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// How an id stands in a snapshot.
+#[derive(Debug, PartialEq)]
+pub enum Seen {
+    /// It is there.
+    Present(Arc<Remote>),
+    /// It is not there, or what the list said is void: ask for it alone before believing anything.
+    Unsure,
+}
+
+/// Why a collection was not listed.
+#[derive(Debug)]
+pub enum NotListed {
+    /// The credential may not list it.
+    Refused,
+    /// It failed.
+    Failed(Failure),
+}
+
+/// All snapshots of the process.
+#[derive(Default)]
+pub struct Collections {
+    all: Mutex<BTreeMap<CollectionKey, Arc<Collection>>>,
+}
+
+impl Collections {
+    fn collection(&self, key: &CollectionKey) -> Arc<Collection> {
+        let mut all = self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        all.entry(key.clone()).or_default().clone()
+    }
+
+    /// Makes sure that there is a snapshot that was begun no earlier than `not_before`. `expected` are ids that should be
+    /// in it: a list that lacks many of them is not believed before one of them was asked for alone.
+    pub async fn refresh(
+        &self,
+        key: &CollectionKey,
+        kind: &dyn Kind,
+        client: &Client,
+        not_before: Instant,
+        expected: &(dyn Fn() -> BTreeSet<String> + Sync),
+    ) -> Result<(), NotListed> {
+        let collection = self.collection(key);
+        let asked = Instant::now();
+        let fresh = |state: &State| state.snapshot.as_ref().is_some_and(|it| it.began >= not_before);
+        {
+            let mut state = collection.state();
+            state.last_used = Some(asked);
+            if fresh(&state) {
+                return Ok(());
+            }
+            if state.refused_until.is_some_and(|until| until > asked) {
+                return Err(NotListed::Refused);
+            }
+        }
+        let _turn = collection.listing.lock().await;
+        {
+            // Somebody else may have done it while we waited; a failure that ended while we waited is ours too.
+            let state = collection.state();
+            if fresh(&state) {
+                return Ok(());
+            }
+            if let Some((at, failure)) = &state.last_failure
+                && *at >= asked
+            {
+                return Err(NotListed::Failed(failure.clone()));
+            }
+        }
+        let began = Instant::now();
+        let listed = list(kind, client, &key.scope, &expected()).await;
+        let mut state = collection.state();
+        match listed {
+            Ok(items) => {
+                state.written.retain(|_, written| written.at >= began);
+                state.snapshot = Some(Snapshot::new(began, items));
+                state.last_failure = None;
+                Ok(())
+            }
+            Err(failure) if failure.class == Class::Auth => {
+                state.refused_until = Some(Instant::now() + REFUSED);
+                Err(NotListed::Refused)
+            }
+            Err(failure) => {
+                state.last_failure = Some((Instant::now(), failure.clone()));
+                Err(NotListed::Failed(failure))
+            }
+        }
+    }
+
+    /// Whether the list was refused lately.
+    pub fn is_refused(&self, key: &CollectionKey) -> bool {
+        let now = Instant::now();
+        self.collection(key)
+            .state()
+            .refused_until
+            .is_some_and(|until| until > now)
+    }
+
+    /// Lets a refused list be tried again (the token has changed).
+    pub fn forgive(&self, account: &str) {
+        let all = self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for (_, collection) in all.iter().filter(|(key, _)| &*key.account == account) {
+            collection.state().refused_until = None;
+        }
+    }
+
+    /// How `id` stands in the snapshot.
+    pub fn seen(&self, key: &CollectionKey, id: &str) -> Seen {
+        let collection = self.collection(key);
+        let state = collection.state();
+        let began = state.snapshot.as_ref().map(|it| it.began);
+        match state.written.get(id) {
+            Some(written) if began.is_none_or(|began| written.at >= began) => match &written.remote {
+                Some(remote) => Seen::Present(remote.clone()),
+                None => Seen::Unsure,
+            },
+            _ => match state.snapshot.as_ref().and_then(|it| it.items.get(id)) {
+                Some(remote) => Seen::Present(remote.clone()),
+                None => Seen::Unsure,
+            },
+        }
+    }
+
+    /// When `id` was last written by us, if that may still matter.
+    pub fn last_write(&self, key: &CollectionKey, id: &str) -> Option<Instant> {
+        self.collection(key).state().written.get(id).map(|written| written.at)
+    }
+
+    /// The members of a group, what we wrote since included.
+    pub fn group(&self, key: &CollectionKey, group: &NaturalKey) -> Vec<Remote> {
+        let collection = self.collection(key);
+        let state = collection.state();
+        let mut found: BTreeMap<String, Arc<Remote>> = BTreeMap::new();
+        if let Some(snapshot) = &state.snapshot {
+            for id in snapshot.groups.get(&group.group).into_iter().flatten() {
+                if let Some(remote) = snapshot.items.get(id) {
+                    found.insert(id.clone(), remote.clone());
+                }
+            }
+        }
+        for (id, written) in &state.written {
+            if state.snapshot.as_ref().is_some_and(|it| written.at < it.began) {
+                continue;
+            }
+            found.remove(id);
+            if let Some(remote) = written.remote.as_ref().filter(|remote| remote.key.group == group.group) {
+                found.insert(id.clone(), remote.clone());
+            }
+        }
+        found.into_values().map(|remote| (*remote).clone()).collect()
+    }
+
+    /// Notes what we wrote: a list begun before now says nothing about it.
+    pub fn wrote(&self, key: &CollectionKey, id: &str, remote: Option<Remote>) {
+        let collection = self.collection(key);
+        let mut state = collection.state();
+        // The last write is remembered with or without a snapshot, for lists that are under way.
+        state.written.insert(
+            id.to_owned(),
+            WrittenItem {
+                at: Instant::now(),
+                remote: remote.map(Arc::new),
+            },
+        );
+    }
+
+    /// Age of each snapshot, for metrics.
+    pub fn ages(&self) -> Vec<(CollectionKey, Duration)> {
+        let all = self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        all.iter()
+            .filter_map(|(key, it)| it.state().snapshot.as_ref().map(|it| (key.clone(), it.began.elapsed())))
+            .collect()
+    }
+
+    /// Drops snapshots nobody used lately, so that memory holds only what is being looked at.
+    pub fn drop_idle(&self) {
+        let now = Instant::now();
+        let all = self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for collection in all.values() {
+            let mut state = collection.state();
+            if state.last_used.is_none_or(|used| now.duration_since(used) > IDLE) {
+                state.snapshot = None;
+                state
+                    .written
+                    .retain(|_, written| now.duration_since(written.at) <= IDLE);
+            }
+        }
+    }
+}
+
+impl Snapshot {
+    fn new(began: Instant, items: Vec<Remote>) -> Self {
+        let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut by_id = BTreeMap::new();
+        for remote in items {
+            groups
+                .entry(remote.key.group.clone())
+                .or_default()
+                .push(remote.id.clone());
+            by_id.insert(remote.id.clone(), Arc::new(remote));
+        }
+        Self {
+            began,
+            items: by_id,
+            groups,
+        }
+    }
+}
+
+/// Lists a collection. A list that lacks at least three of the expected objects, and at least half of them, is believed
+/// only if one of the missing is really gone: an empty or cut list is more likely than a mass deletion, and acting on it
+/// would re-create all.
+async fn list(
+    kind: &dyn Kind,
+    client: &Client,
+    scope: &str,
+    expected: &BTreeSet<String>,
+) -> Result<Vec<Remote>, Failure> {
+    let failure = |error: Error| {
+        Failure::new(
+            kind.classify(&error).unwrap_or_else(|| classify(&error)),
+            error.to_string(),
+        )
+    };
+    let items = kind.list(client, scope).await.map_err(failure)?;
+    let listed: BTreeSet<&str> = items.iter().map(|remote| remote.id.as_str()).collect();
+    let missing: Vec<&String> = expected.iter().filter(|id| !listed.contains(id.as_str())).collect();
+    if missing.len() >= 3
+        && missing.len() * 2 >= expected.len()
+        && let Some(id) = missing.first()
+        && kind.get(client, scope, id).await.map_err(failure)?.is_some()
+    {
+        let message = format!(
+            "the list lacks {} objects, and at least one of them exists",
+            missing.len()
+        );
+        return Err(Failure::new(Class::Transient, message));
+    }
+    Ok(items)
+}

@@ -1,0 +1,187 @@
+//! Notices when somebody else keeps changing a field back, and stops fighting over it: corrections become ever rarer
+//! until the other side rests.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use crate::plan::Change;
+
+/// So many corrections of one field within [`WINDOW`] are a contest.
+const LIMIT: usize = 3;
+
+/// See [`LIMIT`].
+const WINDOW: Duration = Duration::from_hours(1);
+
+/// The first pause between corrections of a contested resource; doubled after each, up to [`LONGEST`].
+const FIRST: Duration = Duration::from_mins(20);
+
+/// See [`FIRST`].
+const LONGEST: Duration = Duration::from_hours(24);
+
+#[derive(Default)]
+struct Contest {
+    corrections: BTreeMap<String, VecDeque<Instant>>,
+    hold: Option<Hold>,
+}
+
+struct Hold {
+    until: Instant,
+    pause: Duration,
+}
+
+/// What to do about drift.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ruling {
+    /// Correct it.
+    Correct,
+    /// Leave it for now.
+    Hold {
+        /// The fields that are fought over.
+        fields: Vec<String>,
+        /// When it is corrected again.
+        until: Instant,
+    },
+}
+
+/// Contests by UID. In memory only: a restart grants three more corrections.
+#[derive(Default)]
+pub struct Contests(BTreeMap<String, Contest>);
+
+impl Contests {
+    /// Whether drift in `changes` is to be corrected now.
+    pub fn rule(&mut self, uid: &str, changes: &[Change], now: Instant) -> Ruling {
+        let Some(contest) = self.0.get_mut(uid) else {
+            return Ruling::Correct;
+        };
+        for times in contest.corrections.values_mut() {
+            while times.front().is_some_and(|at| now.duration_since(*at) > WINDOW) {
+                times.pop_front();
+            }
+        }
+        let fought: Vec<String> = changes
+            .iter()
+            .map(|change| change.path.clone())
+            .filter(|path| contest.hold.is_some() || contest.corrections.get(path).is_some_and(|it| it.len() >= LIMIT))
+            .collect();
+        if fought.is_empty() {
+            return Ruling::Correct;
+        }
+        let hold = contest.hold.get_or_insert(Hold {
+            until: now + FIRST,
+            pause: FIRST,
+        });
+        if now >= hold.until {
+            Ruling::Correct
+        } else {
+            Ruling::Hold {
+                fields: fought,
+                until: hold.until,
+            }
+        }
+    }
+
+    /// Drift was corrected.
+    pub fn corrected(&mut self, uid: &str, changes: &[Change], now: Instant) {
+        let contest = self.0.entry(uid.to_owned()).or_default();
+        for change in changes {
+            contest
+                .corrections
+                .entry(change.path.clone())
+                .or_default()
+                .push_back(now);
+        }
+        if let Some(hold) = &mut contest.hold {
+            hold.pause = (hold.pause * 2).min(LONGEST);
+            hold.until = now + hold.pause;
+        }
+    }
+
+    /// The remote object was found as it should be. A contest is over once that is so for longer than its last pause.
+    pub fn at_rest(&mut self, uid: &str, now: Instant) {
+        let over = self.0.get(uid).is_some_and(|contest| {
+            let last = contest.corrections.values().filter_map(|times| times.back()).max();
+            let pause = contest.hold.as_ref().map_or(WINDOW, |hold| hold.pause);
+            last.is_none_or(|last| now.duration_since(*last) > pause)
+        });
+        if over {
+            self.0.remove(uid);
+        }
+    }
+
+    /// The user changed the spec, or the resource is gone: the past does not count.
+    pub fn forget(&mut self, uid: &str) {
+        self.0.remove(uid);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn ttl() -> Vec<Change> {
+        vec![Change {
+            path: "ttl".into(),
+            from: json!(300),
+            to: json!(1),
+            secret: false,
+        }]
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_fourth_correction_within_an_hour_waits_and_waits_longer_each_time() {
+        let mut contests = Contests::default();
+        let start = Instant::now();
+        let mut corrections = Vec::new();
+        let mut now = start;
+        while now < start + Duration::from_hours(24) {
+            // The other side changes it back every five minutes.
+            if contests.rule("u", &ttl(), now) == Ruling::Correct {
+                contests.corrected("u", &ttl(), now);
+                corrections.push(now.duration_since(start).as_secs() / 60);
+            }
+            now += Duration::from_mins(5);
+        }
+        assert_eq!(corrections, [0, 5, 10, 35, 75, 155, 315, 635, 1275]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_contest_ends_when_the_other_side_rests() {
+        let mut contests = Contests::default();
+        let mut now = Instant::now();
+        for _ in 0..3 {
+            contests.corrected("u", &ttl(), now);
+        }
+        assert!(matches!(contests.rule("u", &ttl(), now), Ruling::Hold { ref fields, .. } if fields == &["ttl"]));
+        now += FIRST;
+        assert_eq!(contests.rule("u", &ttl(), now), Ruling::Correct);
+        contests.corrected("u", &ttl(), now);
+        contests.at_rest("u", now + Duration::from_mins(1));
+        assert!(matches!(
+            contests.rule("u", &ttl(), now + Duration::from_mins(2)),
+            Ruling::Hold { .. }
+        ));
+        contests.at_rest("u", now + 2 * FIRST + Duration::from_secs(1));
+        assert_eq!(contests.rule("u", &ttl(), now + 3 * FIRST), Ruling::Correct);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn other_fields_are_not_held_before_they_are_fought_over() {
+        let mut contests = Contests::default();
+        let now = Instant::now();
+        for _ in 0..3 {
+            contests.corrected("u", &ttl(), now);
+        }
+        let comment = vec![Change {
+            path: "comment".into(),
+            from: json!("a"),
+            to: json!("b"),
+            secret: false,
+        }];
+        assert_eq!(contests.rule("u", &comment, now), Ruling::Correct);
+    }
+}

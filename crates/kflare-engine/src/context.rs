@@ -1,0 +1,273 @@
+//! What all passes of one process share.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use tokio::{sync::Notify, time::Instant};
+
+use crate::{
+    batch::Batches,
+    clock::{Chance, WallClock},
+    cluster::{Cluster, Event},
+    collections::Collections,
+    contest::Contests,
+    credentials::SecretCredentials,
+    decide::Claims,
+    index::{Index, Kinds, Wake},
+    metrics::Metrics,
+    object::{Intent, Object, ObjectKey, Recorded},
+    plan::Plan,
+    queue::Queue,
+    resolve::{Defaults, ParentRule, Prepared, prepare},
+};
+
+/// Passes that wait for a batch do not hold a worker, up to this many.
+const PARKED: usize = 1000;
+
+/// Events that wait to be written; more are given up.
+const EVENTS: usize = 2000;
+
+/// What the operator's flags decide.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Defaults of policies.
+    pub defaults: Defaults,
+    /// How long one pass may take. None: for ever.
+    pub reconcile_timeout: Option<Duration>,
+    /// Passes at a time, per kind.
+    pub concurrency: usize,
+    /// Namespaces to watch; empty means all.
+    pub namespaces: Vec<String>,
+}
+
+/// See the module.
+pub struct Context {
+    pub(crate) kinds: Kinds,
+    pub(crate) settings: Settings,
+    pub(crate) cluster: Cluster,
+    pub(crate) credentials: SecretCredentials,
+    pub(crate) collections: Collections,
+    pub(crate) batches: Batches,
+    pub(crate) metrics: Metrics,
+    pub(crate) clock: Arc<dyn WallClock>,
+    pub(crate) chance: Chance,
+    pub(crate) wake: Notify,
+    index: Mutex<Index>,
+    queue: Mutex<Queue>,
+    contests: Mutex<Contests>,
+    unsent: Mutex<BTreeSet<(String, Timestamp)>>,
+    events: Mutex<VecDeque<Event>>,
+    workers: Mutex<Workers>,
+}
+
+#[derive(Default)]
+struct Workers {
+    active: BTreeMap<Arc<str>, usize>,
+    parked: usize,
+}
+
+/// What a [`Context`] is made of.
+pub(crate) struct Parts {
+    pub kinds: Kinds,
+    pub settings: Settings,
+    pub cluster: Cluster,
+    pub credentials: SecretCredentials,
+    pub metrics: Metrics,
+    pub clock: Arc<dyn WallClock>,
+    pub chance: Chance,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Context {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self {
+            index: Mutex::new(Index::new(parts.kinds.clone())),
+            kinds: parts.kinds,
+            settings: parts.settings,
+            cluster: parts.cluster,
+            credentials: parts.credentials,
+            collections: Collections::default(),
+            batches: Batches::new(parts.metrics.clone()),
+            metrics: parts.metrics,
+            clock: parts.clock,
+            chance: parts.chance,
+            wake: Notify::new(),
+            queue: Mutex::default(),
+            contests: Mutex::default(),
+            unsent: Mutex::default(),
+            events: Mutex::default(),
+            workers: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn index(&self) -> MutexGuard<'_, Index> {
+        lock(&self.index)
+    }
+
+    pub(crate) fn queue(&self) -> MutexGuard<'_, Queue> {
+        lock(&self.queue)
+    }
+
+    pub(crate) fn contests(&self) -> MutexGuard<'_, Contests> {
+        lock(&self.contests)
+    }
+
+    /// Queues what a change of the store concerns.
+    pub(crate) fn wake_all(&self, wakes: Vec<Wake>) {
+        if wakes.is_empty() {
+            return;
+        }
+        let index = self.index();
+        let mut queue = self.queue();
+        for (key, priority) in wakes {
+            if index.get(&key).is_some() {
+                queue.add(&key, priority);
+            }
+        }
+        self.wake.notify_one();
+    }
+
+    /// Takes the answer to our own write into the store. Own writes do not wake the resource itself.
+    pub(crate) fn wrote(&self, object: Object) -> Arc<Object> {
+        let key = object.key.clone();
+        let given = Arc::new(object.clone());
+        let wakes = self
+            .index()
+            .apply_own(object)
+            .into_iter()
+            .filter(|(woken, _)| *woken != key)
+            .collect();
+        self.wake_all(wakes);
+        self.index().get(&key).unwrap_or(given)
+    }
+
+    pub(crate) fn prepare(&self, object: &Object) -> Result<Prepared, Plan> {
+        prepare(
+            &self.index(),
+            &self.kinds,
+            object,
+            self.settings.defaults,
+            ParentRule::MustExist,
+        )
+    }
+
+    /// What is remembered of the remote object, without intents that surely were never carried out.
+    pub(crate) fn recorded(&self, object: &Object) -> Recorded {
+        let id_field = self
+            .kinds
+            .get(&object.key.kind)
+            .and_then(|kind| kind.descriptor().id_field());
+        let mut recorded = object.recorded(id_field);
+        let unsent = lock(&self.unsent);
+        recorded.intent = recorded
+            .intent
+            .filter(|intent| !unsent.contains(&(object.uid.clone(), intent.at)));
+        recorded
+    }
+
+    /// The create that `intent` announced surely did not happen.
+    pub(crate) fn mark_unsent(&self, object: &Object, intent: &Intent) {
+        lock(&self.unsent).insert((object.uid.clone(), intent.at));
+    }
+
+    /// The create that `intent` announced is about to be sent.
+    pub(crate) fn mark_sent(&self, object: &Object, intent: &Intent) {
+        lock(&self.unsent).remove(&(object.uid.clone(), intent.at));
+    }
+
+    /// Forgets what was kept in memory about an object that is gone.
+    pub(crate) fn forget(&self, object: &Object) {
+        self.contests().forget(&object.uid);
+        lock(&self.unsent).retain(|(uid, _)| *uid != object.uid);
+    }
+
+    pub(crate) fn tell(&self, event: Event) {
+        let mut events = lock(&self.events);
+        if events.len() >= EVENTS {
+            self.metrics.event_dropped();
+            return;
+        }
+        events.push_back(event);
+        drop(events);
+        self.wake.notify_one();
+    }
+
+    pub(crate) fn next_event(&self) -> Option<Event> {
+        lock(&self.events).pop_front()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Whether a worker for `kind` is free.
+    pub(crate) fn has_worker(&self, kind: &str) -> bool {
+        lock(&self.workers).active.get(kind).copied().unwrap_or(0) < self.settings.concurrency
+    }
+
+    pub(crate) fn worker_starts(&self, kind: &Arc<str>) {
+        *lock(&self.workers).active.entry(kind.clone()).or_default() += 1;
+    }
+
+    pub(crate) fn worker_ends(&self, kind: &Arc<str>) {
+        if let Some(active) = lock(&self.workers).active.get_mut(kind) {
+            *active = active.saturating_sub(1);
+        }
+        self.wake.notify_one();
+    }
+
+    /// Gives the worker back while the pass waits for a batch. It may go on above the bound for a moment afterwards.
+    pub(crate) fn park(&self, kind: &Arc<str>) -> Option<Parked<'_>> {
+        {
+            let mut workers = lock(&self.workers);
+            if workers.parked >= PARKED {
+                return None;
+            }
+            workers.parked += 1;
+        }
+        self.worker_ends(kind);
+        Some(Parked {
+            context: self,
+            kind: kind.clone(),
+        })
+    }
+
+    /// When, give or take a tenth, something is to be done that is due in `delay`.
+    pub(crate) fn soon(&self, delay: Duration) -> Instant {
+        Instant::now() + self.chance.jitter(delay, 0.1)
+    }
+}
+
+/// A pass that waits without a worker.
+pub(crate) struct Parked<'a> {
+    context: &'a Context,
+    kind: Arc<str>,
+}
+
+impl Drop for Parked<'_> {
+    fn drop(&mut self) {
+        let mut workers = lock(&self.context.workers);
+        workers.parked = workers.parked.saturating_sub(1);
+        *workers.active.entry(self.kind.clone()).or_default() += 1;
+    }
+}
+
+/// The claims of the store, as one resource sees them.
+pub(crate) struct ClaimsFor<'a> {
+    pub context: &'a Context,
+    pub collection: &'a str,
+    pub asking: &'a ObjectKey,
+}
+
+impl Claims for ClaimsFor<'_> {
+    fn holder(&self, id: &str) -> Option<ObjectKey> {
+        self.context.index().holder(self.collection, id, self.asking)
+    }
+}

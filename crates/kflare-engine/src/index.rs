@@ -1,0 +1,525 @@
+//! The engine's view of the cluster: resources, who refers to whom, who claims what. Fed by the watches and by the
+//! answers to our own writes, so a pass never acts on a state older than what it wrote itself.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use kflare_api::names;
+
+use crate::{
+    kind::{CredentialSource, Kind, ResourceScope, SpecError},
+    object::{Object, ObjectKey, SecretKey},
+    queue::Priority,
+    reason::Reason,
+};
+
+/// The kinds this process works with, by name.
+#[derive(Clone)]
+pub struct Kinds(Arc<BTreeMap<String, Box<dyn Kind>>>);
+
+impl Kinds {
+    /// A registry of `kinds`.
+    pub fn new(kinds: impl IntoIterator<Item = Box<dyn Kind>>) -> Self {
+        Self(Arc::new(
+            kinds
+                .into_iter()
+                .map(|kind| (kind.descriptor().kind.clone().into_owned(), kind))
+                .collect(),
+        ))
+    }
+
+    /// A kind by name.
+    pub fn get(&self, kind: &str) -> Option<&dyn Kind> {
+        self.0.get(kind).map(AsRef::as_ref)
+    }
+
+    /// All kinds, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn Kind> {
+        self.0.values().map(AsRef::as_ref)
+    }
+
+    /// The key of a referent, seen from `namespace`.
+    pub fn referent(&self, kind: &str, namespace: Option<&str>, name: &str) -> ObjectKey {
+        let cluster = self
+            .get(kind)
+            .is_some_and(|it| it.descriptor().resource_scope == ResourceScope::Cluster);
+        ObjectKey::new(kind, if cluster { None } else { namespace }, name)
+    }
+}
+
+/// Objects at Cloudflare that are observed together: one account's view of one collection in one container.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CollectionKey {
+    /// The credential resource.
+    pub account: Arc<str>,
+    /// Name of the collection.
+    pub collection: Arc<str>,
+    /// Account id or zone id.
+    pub scope: Arc<str>,
+}
+
+/// A resource to look at, and how urgently.
+pub type Wake = (ObjectKey, Priority);
+
+/// What dependents see of a resource.
+#[derive(PartialEq)]
+struct Export {
+    uid: String,
+    id: Option<String>,
+    ready: bool,
+    deleting: bool,
+    generation: i64,
+}
+
+/// See the module.
+pub struct Index {
+    kinds: Kinds,
+    objects: BTreeMap<ObjectKey, Arc<Object>>,
+    referents: BTreeMap<ObjectKey, Vec<ObjectKey>>,
+    referrers: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    claims: BTreeMap<(Arc<str>, String), BTreeSet<ObjectKey>>,
+    reserved: BTreeMap<(Arc<str>, String), ObjectKey>,
+    collections: BTreeMap<CollectionKey, BTreeSet<ObjectKey>>,
+    secrets: BTreeMap<SecretKey, BTreeSet<ObjectKey>>,
+    protected: BTreeSet<SecretKey>,
+    namespaces: BTreeMap<Arc<str>, BTreeMap<String, String>>,
+    standing_back: BTreeSet<ObjectKey>,
+}
+
+impl Index {
+    /// An empty view.
+    pub fn new(kinds: Kinds) -> Self {
+        Self {
+            kinds,
+            objects: BTreeMap::new(),
+            referents: BTreeMap::new(),
+            referrers: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            reserved: BTreeMap::new(),
+            collections: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+            protected: BTreeSet::new(),
+            namespaces: BTreeMap::new(),
+            standing_back: BTreeSet::new(),
+        }
+    }
+
+    /// A resource.
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<Object>> {
+        self.objects.get(key).cloned()
+    }
+
+    /// All resources, in order of their keys.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Object>> {
+        self.objects.values()
+    }
+
+    /// All resources of a kind.
+    pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Arc<Object>> {
+        self.objects
+            .iter()
+            .filter(move |(key, _)| &*key.kind == kind)
+            .map(|(_, object)| object)
+    }
+
+    /// The resources that refer to `key`.
+    pub fn referrers(&self, key: &ObjectKey) -> impl Iterator<Item = &ObjectKey> {
+        self.referrers.get(key).into_iter().flatten()
+    }
+
+    /// The resources that refer to `key`, directly or through others.
+    pub fn descendants(&self, key: &ObjectKey) -> BTreeSet<ObjectKey> {
+        let mut found = BTreeSet::new();
+        let mut open = vec![key.clone()];
+        while let Some(next) = open.pop() {
+            for child in self.referrers(&next) {
+                if found.insert(child.clone()) {
+                    open.push(child.clone());
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether at most `few` resources of the same kind share the first referent of `key`: they live in one collection.
+    pub fn has_few_siblings(&self, key: &ObjectKey, few: usize) -> bool {
+        let parent = self.referents.get(key).and_then(|all| all.first());
+        parent.is_none_or(|parent| {
+            self.referrers(parent)
+                .filter(|other| other.kind == key.kind)
+                .take(few + 1)
+                .count()
+                <= few
+        })
+    }
+
+    /// The ids recorded in a collection.
+    pub fn recorded_ids(&self, collection: &CollectionKey) -> BTreeSet<String> {
+        self.members(collection)
+            .iter()
+            .filter_map(|object| self.recorded_id(object))
+            .collect()
+    }
+
+    /// The members of a collection: resources with a recorded object in it.
+    pub fn members(&self, collection: &CollectionKey) -> Vec<Arc<Object>> {
+        self.collections
+            .get(collection)
+            .into_iter()
+            .flatten()
+            .filter_map(|key| self.get(key))
+            .collect()
+    }
+
+    /// Collections in use.
+    pub fn collections(&self) -> impl Iterator<Item = &CollectionKey> {
+        self.collections.keys()
+    }
+
+    /// Labels of a namespace, when it is known.
+    pub fn namespace_labels(&self, namespace: &str) -> Option<&BTreeMap<String, String>> {
+        self.namespaces.get(namespace)
+    }
+
+    /// Notes the labels of a namespace and wakes its resources when they changed.
+    pub fn set_namespace(&mut self, name: &str, labels: Option<BTreeMap<String, String>>) -> Vec<Wake> {
+        let changed = match labels {
+            Some(labels) => self.namespaces.insert(name.into(), labels.clone()) != Some(labels),
+            None => self.namespaces.remove(name).is_some(),
+        };
+        if !changed {
+            return Vec::new();
+        }
+        let inside = |key: &&ObjectKey| key.namespace.as_deref() == Some(name);
+        self.objects
+            .keys()
+            .filter(inside)
+            .map(|key| (key.clone(), Priority::Dependent))
+            .collect()
+    }
+
+    /// Whether `key` is a resource that is not the rightful holder of `id`, and who is. A recorded id counts more than a
+    /// label (labels are copied with a manifest), the older resource more than the younger.
+    pub fn holder(&self, collection: &str, id: &str, asking: &ObjectKey) -> Option<ObjectKey> {
+        let slot = (Arc::<str>::from(collection), id.to_owned());
+        if let Some(reserved) = self.reserved.get(&slot).filter(|holder| *holder != asking) {
+            return Some(reserved.clone());
+        }
+        let rank = |key: &&ObjectKey| {
+            let object = self.objects.get(*key);
+            let recorded = object.is_some_and(|object| self.recorded_id(object).as_deref() == Some(id));
+            (!recorded, object.and_then(|object| object.created), (*key).clone())
+        };
+        let claimants = self.claims.get(&slot)?;
+        let best = claimants.iter().min_by_key(rank)?;
+        // A mere label never beats a resource that asks because it found the object by itself.
+        let best_recorded = !rank(&best).0;
+        (best != asking && (best_recorded || claimants.contains(asking))).then(|| best.clone())
+    }
+
+    /// The resources that claim `id`, rightfully or not.
+    pub fn claimants(&self, collection: &str, id: &str) -> impl Iterator<Item = &ObjectKey> {
+        self.claims
+            .get(&(Arc::<str>::from(collection), id.to_owned()))
+            .into_iter()
+            .flatten()
+    }
+
+    /// Holds `id` for `key` while its adoption is on the way.
+    pub fn reserve(&mut self, collection: &str, id: &str, key: &ObjectKey) {
+        self.reserved.insert((collection.into(), id.to_owned()), key.clone());
+    }
+
+    /// Ends all reservations of `key`.
+    pub fn unreserve(&mut self, key: &ObjectKey) {
+        self.reserved.retain(|_, holder| holder != key);
+    }
+
+    fn recorded_id(&self, object: &Object) -> Option<String> {
+        object
+            .recorded(self.kinds.get(&object.key.kind)?.descriptor().id_field())
+            .id
+    }
+
+    /// The collection in which `object` has a recorded object.
+    pub fn collection_of(&self, object: &Object) -> Option<CollectionKey> {
+        let descriptor = self.kinds.get(&object.key.kind)?.descriptor();
+        let recorded = object.recorded(descriptor.id_field());
+        recorded.id.as_ref()?;
+        Some(CollectionKey {
+            account: recorded.account?.into(),
+            collection: descriptor.collection.as_ref().into(),
+            scope: recorded.scope?.into(),
+        })
+    }
+
+    /// The credential that `key` provides, if it is of such a kind.
+    pub fn credential(&self, key: &ObjectKey) -> Option<Result<CredentialSource, SpecError>> {
+        let kind = self
+            .kinds
+            .get(&key.kind)
+            .filter(|kind| kind.descriptor().provides_credential)?;
+        kind.credential(&self.objects.get(key)?.spec).transpose()
+    }
+
+    /// The resource that carries the credential for `key`: itself, or the first found along its references. The error
+    /// is the missing referent.
+    pub fn account_of(&self, key: &ObjectKey) -> Result<ObjectKey, Option<ObjectKey>> {
+        let mut at = key.clone();
+        for _ in 0..16 {
+            if self
+                .kinds
+                .get(&at.kind)
+                .is_some_and(|kind| kind.descriptor().provides_credential)
+            {
+                return if self.objects.contains_key(&at) {
+                    Ok(at)
+                } else {
+                    Err(Some(at))
+                };
+            }
+            match self.referents.get(&at).and_then(|all| all.first()) {
+                Some(next) => at = next.clone(),
+                None if self.objects.contains_key(&at) => return Err(None),
+                None => return Err(Some(at)),
+            }
+        }
+        Err(None)
+    }
+
+    /// Takes a newer state of a resource, from a watch or from the answer to our own write, and says whom it concerns.
+    /// An older state than the one known is ignored (resourceVersions of one resource are ordered).
+    pub fn apply(&mut self, object: Object) -> Vec<Wake> {
+        let key = object.key.clone();
+        let old = self.objects.get(&key).cloned();
+        if let Some(old) = &old
+            && old.uid == object.uid
+            && !newer(&object.resource_version, &old.resource_version)
+        {
+            return Vec::new();
+        }
+        let mut wakes = self.wakes_of(old.as_deref(), &object);
+        if let Some(old) = &old {
+            self.unlink(old);
+        }
+        self.link(&object);
+        self.objects.insert(key, Arc::new(object));
+        wakes.sort();
+        wakes.dedup();
+        wakes
+    }
+
+    /// Takes the answer to our own write: only if the resource is still known, so that a late answer does not bring back
+    /// what has gone.
+    pub fn apply_own(&mut self, object: Object) -> Vec<Wake> {
+        match self.objects.get(&object.key) {
+            Some(known) if known.uid == object.uid => {
+                if object.deleting && object.finalizers.is_empty() {
+                    let key = object.key.clone();
+                    return self.remove(&key);
+                }
+                self.apply(object)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Forgets a resource and says whom it concerns.
+    pub fn remove(&mut self, key: &ObjectKey) -> Vec<Wake> {
+        let Some(old) = self.objects.remove(key) else {
+            return Vec::new();
+        };
+        let mut wakes: Vec<Wake> = self
+            .referrers(key)
+            .map(|child| (child.clone(), Priority::Dependent))
+            .collect();
+        for parent in self.referents.get(key).into_iter().flatten() {
+            if self.objects.get(parent).is_some_and(|parent| parent.deleting) {
+                wakes.push((parent.clone(), Priority::Delete));
+            }
+        }
+        wakes.extend(self.rivals(&old));
+        self.unlink(&old);
+        self.referents.remove(key);
+        wakes
+    }
+
+    /// Resources that stand back behind another and may take its place now.
+    fn rivals(&self, object: &Object) -> Vec<Wake> {
+        self.standing_back
+            .iter()
+            .filter(|other| other.kind == object.key.kind && **other != object.key)
+            .map(|other| (other.clone(), Priority::Dependent))
+            .collect()
+    }
+
+    fn export(&self, object: &Object) -> Export {
+        Export {
+            uid: object.uid.clone(),
+            id: self.recorded_id(object),
+            ready: object.is_ready(),
+            deleting: object.deleting,
+            generation: object.generation,
+        }
+    }
+
+    fn wakes_of(&self, old: Option<&Object>, new: &Object) -> Vec<Wake> {
+        let mut wakes = Vec::new();
+        let own = if new.deleting {
+            Priority::Delete
+        } else {
+            Priority::UserChange
+        };
+        match old {
+            Some(old) if old.uid == new.uid => {
+                // A record that vanishes from status was taken away by somebody else.
+                let lost = self.recorded_id(old).is_some() && self.recorded_id(new).is_none();
+                if old.trigger() != new.trigger() || lost {
+                    wakes.push((new.key.clone(), own));
+                }
+                if self.export(old) != self.export(new) {
+                    wakes.extend(
+                        self.referrers(&new.key)
+                            .map(|child| (child.clone(), Priority::Dependent)),
+                    );
+                }
+            }
+            _ => {
+                wakes.push((new.key.clone(), own));
+                wakes.extend(
+                    self.referrers(&new.key)
+                        .map(|child| (child.clone(), Priority::Dependent)),
+                );
+            }
+        }
+        wakes
+    }
+
+    fn link(&mut self, object: &Object) {
+        let Some(kind) = self.kinds.0.get(&*object.key.kind) else {
+            return;
+        };
+        let descriptor = kind.descriptor();
+        let namespace = object.key.namespace.as_deref();
+        let referents: Vec<ObjectKey> = kind
+            .references(&object.spec)
+            .unwrap_or_default()
+            .iter()
+            .map(|reference| self.kinds.referent(reference.kind, namespace, &reference.name))
+            .collect();
+        for referent in &referents {
+            self.referrers
+                .entry(referent.clone())
+                .or_default()
+                .insert(object.key.clone());
+        }
+        self.referents.insert(object.key.clone(), referents);
+        if object.ready().reason == Reason::ALREADY_CLAIMED.as_str() {
+            self.standing_back.insert(object.key.clone());
+        }
+        for slot in self.claim_slots(object) {
+            self.claims.entry(slot).or_default().insert(object.key.clone());
+        }
+        if let Some(collection) = self.collection_of(object) {
+            self.collections
+                .entry(collection)
+                .or_default()
+                .insert(object.key.clone());
+        }
+        if descriptor.provides_credential
+            && let Ok(Some(source)) = kind.credential(&object.spec)
+        {
+            self.secrets
+                .entry(source.secret)
+                .or_default()
+                .insert(object.key.clone());
+        }
+    }
+
+    fn unlink(&mut self, object: &Object) {
+        self.standing_back.remove(&object.key);
+        for referent in self.referents.get(&object.key).cloned().unwrap_or_default() {
+            remove_from(&mut self.referrers, &referent, &object.key);
+        }
+        for slot in self.claim_slots(object) {
+            remove_from(&mut self.claims, &slot, &object.key);
+        }
+        if let Some(collection) = self.collection_of(object) {
+            remove_from(&mut self.collections, &collection, &object.key);
+        }
+        if self
+            .kinds
+            .get(&object.key.kind)
+            .is_some_and(|kind| kind.descriptor().provides_credential)
+        {
+            self.secrets.retain(|_, holders| {
+                holders.remove(&object.key);
+                !holders.is_empty()
+            });
+        }
+    }
+
+    fn claim_slots(&self, object: &Object) -> Vec<(Arc<str>, String)> {
+        let Some(kind) = self.kinds.get(&object.key.kind) else {
+            return Vec::new();
+        };
+        let descriptor = kind.descriptor();
+        let Some(claim) = &descriptor.claim else {
+            return Vec::new();
+        };
+        let label = object.labels.get(claim.label.as_ref()).cloned();
+        let mut ids: Vec<String> = object
+            .recorded(descriptor.id_field())
+            .id
+            .into_iter()
+            .chain(label)
+            .collect();
+        ids.dedup();
+        ids.into_iter()
+            .map(|id| (descriptor.collection.as_ref().into(), id))
+            .collect()
+    }
+
+    /// The credential resources that read `secret`.
+    pub fn secret_users(&self, secret: &SecretKey) -> Vec<ObjectKey> {
+        self.secrets.get(secret).into_iter().flatten().cloned().collect()
+    }
+
+    /// Notes whether a Secret carries our protection.
+    pub fn set_protected(&mut self, secret: &SecretKey, finalizers: &[String]) {
+        if finalizers.iter().any(|it| it == names::TOKEN_PROTECTION) {
+            self.protected.insert(secret.clone());
+        } else {
+            self.protected.remove(secret);
+        }
+    }
+
+    /// Secrets that carry our protection although no resource reads them any more.
+    pub fn unused_protections(&self) -> Vec<SecretKey> {
+        self.protected
+            .iter()
+            .filter(|secret| !self.secrets.contains_key(*secret))
+            .cloned()
+            .collect()
+    }
+}
+
+fn remove_from<K: Ord>(map: &mut BTreeMap<K, BTreeSet<ObjectKey>>, at: &K, key: &ObjectKey) {
+    if let Some(set) = map.get_mut(at) {
+        set.remove(key);
+        if set.is_empty() {
+            map.remove(at);
+        }
+    }
+}
+
+/// Whether resourceVersion `a` is newer than `b`. Versions of one resource are decimal numbers that grow; anything else
+/// counts as newer, so that nothing is lost.
+fn newer(a: &str, b: &str) -> bool {
+    match (a.parse::<u128>(), b.parse::<u128>()) {
+        (Ok(a), Ok(b)) => a > b,
+        _ => a != b,
+    }
+}

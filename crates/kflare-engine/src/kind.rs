@@ -1,0 +1,341 @@
+//! What the engine asks of a kind. [`Kind`] is the object-safe face that the engine works with: JSON values, ids and
+//! plans. A kind with a Rust type implements [`crate::Adapter`] instead and is wrapped once; a kind that is only data
+//! can implement [`Kind`] directly.
+
+use std::{borrow::Cow, collections::BTreeMap, num::NonZeroUsize};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use kflare_cloudflare::{Client, Error};
+use serde_json::{Map, Value};
+
+use crate::{
+    errors::Class,
+    object::{ObjectKey, SecretKey},
+    plan::{Change, FieldRules},
+};
+
+/// Where resources of a kind live in Kubernetes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResourceScope {
+    /// In no namespace.
+    Cluster,
+    /// In a namespace.
+    Namespaced,
+}
+
+/// What the engine may do with the remote object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lifecycle {
+    /// It is created, adopted, updated and deleted.
+    Managed,
+    /// It is only checked: it is there or it is not (an account and its token).
+    Verified,
+}
+
+/// How the remote id is recorded and claimed.
+#[derive(Clone, Debug)]
+pub struct ClaimNames {
+    /// Field of `status.cloudflareMetadata` that holds the id.
+    pub status_field: Cow<'static, str>,
+    /// Label that shows the claim to other programs.
+    pub label: Cow<'static, str>,
+}
+
+/// Static facts about a kind.
+#[derive(Clone, Debug)]
+pub struct KindDescriptor {
+    /// CamelCase kind.
+    pub kind: Cow<'static, str>,
+    /// Plural, as in the API path.
+    pub plural: Cow<'static, str>,
+    /// Cluster-scoped or namespaced.
+    pub resource_scope: ResourceScope,
+    /// What reasons of dependents call it: `Zone` gives `ZoneNotFound` and `ZoneNotReady`.
+    pub noun: Cow<'static, str>,
+    /// What the engine may do with the remote object.
+    pub lifecycle: Lifecycle,
+    /// How the id is recorded and claimed; none for kinds that are only verified.
+    pub claim: Option<ClaimNames>,
+    /// Name of the remote collection. Kinds that share one (the rules of an entry point) share its listings.
+    pub collection: Cow<'static, str>,
+    /// The collection can be listed as a whole.
+    pub listable: bool,
+    /// Resources of this kind carry the credential that others use.
+    pub provides_credential: bool,
+    /// Fields that need more than plain comparison.
+    pub fields: FieldRules,
+}
+
+impl KindDescriptor {
+    /// The status field that holds the remote id.
+    pub fn id_field(&self) -> Option<&str> {
+        self.claim.as_ref().map(|claim| claim.status_field.as_ref())
+    }
+}
+
+/// A reference from a spec to another resource of ours, in the same namespace (or cluster-scoped).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// Field of the spec, for messages and for lookup by the adapter (`zoneRef`).
+    pub field: &'static str,
+    /// CamelCase kind of the referent.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+}
+
+/// What an adapter may know of a resource it refers to.
+#[derive(Clone, Debug)]
+pub struct Parent {
+    /// The referent.
+    pub key: ObjectKey,
+    /// Its remote id. Empty only in a plan, for a parent that does not exist yet.
+    pub id: String,
+    /// Its spec.
+    pub spec: Value,
+    /// Its `status.cloudflareMetadata`.
+    pub metadata: Map<String, Value>,
+}
+
+/// Everything that a spec refers to, resolved.
+#[derive(Clone, Debug)]
+pub struct Parents {
+    /// Cloudflare's account id.
+    pub account_id: String,
+    /// By field of the spec.
+    pub by_field: BTreeMap<&'static str, Parent>,
+}
+
+impl Parents {
+    /// The referent of a field that [`Kind::references`] named.
+    pub fn get(&self, field: &str) -> Option<&Parent> {
+        self.by_field.get(field)
+    }
+}
+
+/// Where a credential comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CredentialSource {
+    /// Cloudflare's account id.
+    pub account_id: String,
+    /// The Secret.
+    pub secret: SecretKey,
+    /// Key in it.
+    pub key: String,
+    /// Labels a namespace must carry for its resources to use this account; none means every namespace.
+    pub allowed_namespaces: Option<LabelSelector>,
+    /// `retain` or `delete` for resources of this account that say nothing themselves.
+    pub default_deletion: Option<String>,
+}
+
+/// A label selector, as Kubernetes defines it.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct LabelSelector(pub k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector);
+
+impl LabelSelector {
+    /// Whether `labels` satisfy it. An empty selector matches everything; an unknown operator matches nothing.
+    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        let exact = self
+            .0
+            .match_labels
+            .iter()
+            .flatten()
+            .all(|(key, value)| labels.get(key) == Some(value));
+        exact
+            && self.0.match_expressions.iter().flatten().all(|rule| {
+                let values = rule.values.as_deref().unwrap_or_default();
+                let found = labels.get(&rule.key);
+                match rule.operator.as_str() {
+                    "In" => found.is_some_and(|it| values.contains(it)),
+                    "NotIn" => found.is_none_or(|it| !values.contains(it)),
+                    "Exists" => found.is_some(),
+                    "DoesNotExist" => found.is_none(),
+                    _ => false,
+                }
+            })
+    }
+}
+
+/// How objects that have no id yet are found and told apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NaturalKey {
+    /// Objects that could be meant by one resource share it (zone name; record type and name).
+    pub group: String,
+    /// Tells members of a set apart (record content). Empty where a group has at most one.
+    pub member: String,
+}
+
+/// What the spec asks for, in canonical form.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Desired {
+    /// Identity.
+    pub key: NaturalKey,
+    /// Cloudflare allows one object of this group, whatever its member.
+    pub exclusive: bool,
+    /// The fields that the spec manages, in Cloudflare's spelling.
+    pub body: Map<String, Value>,
+}
+
+/// What Cloudflare has, in canonical form.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remote {
+    /// Cloudflare's id.
+    pub id: String,
+    /// Identity.
+    pub key: NaturalKey,
+    /// Fields to compare.
+    pub body: Map<String, Value>,
+    /// When Cloudflare made it.
+    pub created: Option<Timestamp>,
+    /// Why it must not be touched, if so (managed by another product).
+    pub locked: Option<String>,
+    /// For `status.cloudflareMetadata`.
+    pub metadata: Map<String, Value>,
+    /// For `status` itself.
+    pub status: Map<String, Value>,
+}
+
+/// A spec that cannot be carried out. The message names the field and the way out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{message}", prefix(field))]
+pub struct SpecError {
+    /// Path of the field, such as `spec.ttl`; empty when the message names it.
+    pub field: String,
+    /// What is wrong and what to write instead.
+    pub message: String,
+}
+
+fn prefix(field: &str) -> String {
+    if field.is_empty() {
+        String::new()
+    } else {
+        format!("{field}: ")
+    }
+}
+
+impl SpecError {
+    /// An error at `field`.
+    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            field: field.into(),
+            message: message.into(),
+        }
+    }
+}
+
+/// One write to Cloudflare.
+#[derive(Clone, Debug)]
+pub enum Write {
+    /// Create.
+    Create {
+        /// What.
+        desired: Desired,
+    },
+    /// Change fields.
+    Update {
+        /// Cloudflare's id.
+        id: String,
+        /// What the spec asks for, whole.
+        desired: Desired,
+        /// The fields that differ.
+        changes: Vec<Change>,
+    },
+    /// Delete.
+    Delete {
+        /// Cloudflare's id.
+        id: String,
+    },
+}
+
+/// What came of a write.
+#[derive(Clone, Debug)]
+pub enum Written {
+    /// Created or updated, as Cloudflare has it now.
+    Stored(Remote),
+    /// Deleted, or gone before.
+    Deleted,
+}
+
+/// Writes many objects of one scope in one call, all or nothing.
+#[async_trait]
+pub trait BatchWriter: Send + Sync {
+    /// How many writes one call takes.
+    fn limit(&self) -> NonZeroUsize;
+
+    /// Sends one call. On success there is one outcome a write, in the order given.
+    async fn write(&self, client: &Client, scope: &str, writes: &[Write]) -> Result<Vec<Written>, Error>;
+}
+
+/// A kind, erased.
+#[async_trait]
+pub trait Kind: Send + Sync {
+    /// Static facts.
+    fn descriptor(&self) -> &KindDescriptor;
+
+    /// The resources that the spec names. A kind without references to follow returns none.
+    fn references(&self, spec: &Value) -> Result<Vec<Reference>, SpecError>;
+
+    /// The credential that this resource provides. Asked only where the descriptor says `provides_credential`.
+    fn credential(&self, _spec: &Value) -> Result<Option<CredentialSource>, SpecError> {
+        Ok(None)
+    }
+
+    /// The container (zone id, account id) the object lives in.
+    fn scope(&self, parents: &Parents) -> String;
+
+    /// What the spec asks for.
+    fn desired(&self, spec: &Value, parents: &Parents) -> Result<Desired, SpecError>;
+
+    /// All objects of the scope. A listing that is not complete must be an error.
+    async fn list(&self, client: &Client, scope: &str) -> Result<Vec<Remote>, Error>;
+
+    /// The objects of one group, by a filtered query.
+    async fn find(&self, client: &Client, scope: &str, group: &NaturalKey) -> Result<Vec<Remote>, Error>;
+
+    /// One object; none when Cloudflare says that it does not exist.
+    async fn get(&self, client: &Client, scope: &str, id: &str) -> Result<Option<Remote>, Error>;
+
+    /// Creates an object.
+    async fn create(&self, client: &Client, scope: &str, desired: &Desired) -> Result<Remote, Error>;
+
+    /// Changes fields of an object.
+    async fn update(
+        &self,
+        client: &Client,
+        scope: &str,
+        id: &str,
+        desired: &Desired,
+        changes: &[Change],
+    ) -> Result<Remote, Error>;
+
+    /// Deletes an object. An object that does not exist is a success.
+    async fn delete(&self, client: &Client, scope: &str, id: &str) -> Result<(), Error>;
+
+    /// How to write many at once, where the API has it.
+    fn batch(&self) -> Option<&dyn BatchWriter> {
+        None
+    }
+
+    /// The kind's own reading of an error, before the general one.
+    fn classify(&self, _error: &Error) -> Option<Class> {
+        None
+    }
+
+    /// What deleting this object destroys beyond itself, for the Event. May read.
+    async fn deletion_warning(&self, _client: &Client, _scope: &str, _id: &str) -> Option<String> {
+        None
+    }
+}
+
+/// The fields of `desired` named by `changes`, with nested changes sent as their whole top-level field.
+pub fn changed_fields(desired: &Desired, changes: &[Change]) -> Map<String, Value> {
+    let mut fields = Map::new();
+    for change in changes {
+        let top = change.path.split('.').next().unwrap_or(&change.path);
+        if let Some(value) = desired.body.get(top) {
+            fields.insert(top.to_owned(), value.clone());
+        }
+    }
+    fields
+}

@@ -1,0 +1,257 @@
+//! What the engine keeps of a Kubernetes object: identity, our own metadata, spec and status. The rest is dropped on
+//! entry, so memory follows the number of resources and not what other tools write into them.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use jiff::Timestamp;
+use kflare_api::names;
+use kube::api::DynamicObject;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Names a resource: kind, namespace (none for cluster-scoped kinds) and name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectKey {
+    /// CamelCase kind.
+    pub kind: Arc<str>,
+    /// Namespace, none for cluster-scoped kinds.
+    pub namespace: Option<Arc<str>>,
+    /// Name.
+    pub name: Arc<str>,
+}
+
+impl ObjectKey {
+    /// A key from its parts.
+    pub fn new(kind: &str, namespace: Option<&str>, name: &str) -> Self {
+        Self {
+            kind: kind.into(),
+            namespace: namespace.map(Into::into),
+            name: name.into(),
+        }
+    }
+}
+
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{} {namespace}/{}", self.kind, self.name),
+            None => write!(f, "{} {}", self.kind, self.name),
+        }
+    }
+}
+
+impl fmt::Debug for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Names a Secret.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SecretKey {
+    /// Namespace of the Secret.
+    pub namespace: Arc<str>,
+    /// Name of the Secret.
+    pub name: Arc<str>,
+}
+
+impl fmt::Display for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// How an object came under management.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Origin {
+    /// kflare created it.
+    Created,
+    /// It existed, and the user asked kflare to take it.
+    Adopted,
+}
+
+/// Written with the finalizer before a create, so that an object whose creation was not seen to the end is found again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intent {
+    /// Cloudflare's clock, whole seconds, before the create was sent.
+    pub at: Timestamp,
+    /// The container it is created in.
+    pub scope: String,
+    /// Group of the natural key.
+    pub group: String,
+    /// Member of the natural key.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub member: String,
+    /// Name of the CloudflareAccount resource whose token is used.
+    pub account: String,
+}
+
+/// What status remembers of the remote object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// Cloudflare's id.
+    pub id: Option<String>,
+    /// The container it lives in (account id, zone id).
+    pub scope: Option<String>,
+    /// Name of the CloudflareAccount resource.
+    pub account: Option<String>,
+    /// How it came under management.
+    pub origin: Option<Origin>,
+    /// A create that may have happened.
+    pub intent: Option<Intent>,
+}
+
+/// The `Ready` condition as it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ReadyView {
+    /// `True`, `False`, `Unknown`; empty when there is no condition yet.
+    pub status: String,
+    /// CamelCase reason.
+    pub reason: String,
+    /// Generation that the condition speaks of.
+    pub observed_generation: Option<i64>,
+}
+
+/// A pruned resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object {
+    /// Its name.
+    pub key: ObjectKey,
+    /// UID; a re-created object of the same name has another.
+    pub uid: String,
+    /// resourceVersion.
+    pub resource_version: String,
+    /// Generation: moves with the spec.
+    pub generation: i64,
+    /// When the API server made it.
+    pub created: Option<Timestamp>,
+    /// Deletion has been asked for.
+    pub deleting: bool,
+    /// Finalizers, all of them.
+    pub finalizers: Vec<String>,
+    /// Labels under `kflare.dev/`.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations under `kflare.dev/`.
+    pub annotations: BTreeMap<String, String>,
+    /// Spec as the user wrote it.
+    pub spec: Value,
+    /// Status as stored.
+    pub status: Value,
+}
+
+impl Object {
+    /// Prunes what the API server sent. Objects of our kinds always carry a name and a UID; one without is refused.
+    pub fn from_dynamic(kind: &str, object: DynamicObject) -> Option<Self> {
+        let meta = object.metadata;
+        let name = meta.name?;
+        let ours = |map: Option<BTreeMap<String, String>>| -> BTreeMap<String, String> {
+            map.unwrap_or_default()
+                .into_iter()
+                .filter(|(key, _)| key.starts_with("kflare.dev/"))
+                .collect()
+        };
+        let mut data = object.data;
+        let mut take = |field: &str| data.get_mut(field).map(Value::take).unwrap_or_default();
+        Some(Self {
+            key: ObjectKey::new(kind, meta.namespace.as_deref(), &name),
+            uid: meta.uid.unwrap_or_default(),
+            resource_version: meta.resource_version.unwrap_or_default(),
+            generation: meta.generation.unwrap_or(0),
+            created: meta.creation_timestamp.map(|time| time.0),
+            deleting: meta.deletion_timestamp.is_some(),
+            finalizers: meta.finalizers.unwrap_or_default(),
+            labels: ours(meta.labels),
+            annotations: ours(meta.annotations),
+            spec: take("spec"),
+            status: take("status"),
+        })
+    }
+
+    /// The value of one of our annotations.
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        self.annotations.get(name).map(String::as_str)
+    }
+
+    /// Whether our finalizer is on it.
+    pub fn has_finalizer(&self) -> bool {
+        self.finalizers.iter().any(|finalizer| finalizer == names::FINALIZER)
+    }
+
+    /// The `Ready` condition.
+    pub fn ready(&self) -> ReadyView {
+        let condition = self
+            .status
+            .pointer("/conditions")
+            .and_then(Value::as_array)
+            .and_then(|all| {
+                all.iter()
+                    .find(|condition| condition.get("type").and_then(Value::as_str) == Some("Ready"))
+            });
+        let text = |field: &str| {
+            condition
+                .and_then(|it| it.get(field))
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        ReadyView {
+            status: text("status"),
+            reason: text("reason"),
+            observed_generation: condition
+                .and_then(|it| it.get("observedGeneration"))
+                .and_then(Value::as_i64),
+        }
+    }
+
+    /// `Ready=True`, whatever generation it speaks of.
+    pub fn is_ready(&self) -> bool {
+        self.ready().status == "True"
+    }
+
+    /// `Ready=True` for the spec as it stands.
+    pub fn is_ready_at_generation(&self) -> bool {
+        let ready = self.ready();
+        ready.status == "True" && ready.observed_generation == Some(self.generation)
+    }
+
+    /// What status and the intent annotation remember. `id_field` is the field of `status.cloudflareMetadata` that holds
+    /// the remote id; kinds without one record nothing.
+    pub fn recorded(&self, id_field: Option<&str>) -> Recorded {
+        let text = |pointer: &str| self.status.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        Recorded {
+            id: id_field
+                .and_then(|field| text(&format!("/cloudflareMetadata/{field}")))
+                .filter(|id| !id.is_empty()),
+            scope: text("/ownership/scope"),
+            account: text("/ownership/account"),
+            origin: self
+                .status
+                .pointer("/ownership/origin")
+                .and_then(|it| serde_json::from_value(it.clone()).ok()),
+            intent: self
+                .annotation(names::CREATE_INTENT)
+                .and_then(|text| serde_json::from_str(text).ok()),
+        }
+    }
+
+    /// `status.cloudflareMetadata`, empty when absent.
+    pub fn cloudflare_metadata(&self) -> Map<String, Value> {
+        self.status
+            .pointer("/cloudflareMetadata")
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// What a user (or another program) can change to make the engine look again. What the engine itself writes (status,
+    /// claim label, finalizer, intent) is no part of it, so own writes never start another pass.
+    pub fn trigger(&self) -> (i64, bool, Vec<(&str, &str)>) {
+        let annotations = self
+            .annotations
+            .iter()
+            .filter(|(name, _)| !matches!(name.as_str(), names::CREATE_INTENT | names::ADOPTED))
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        (self.generation, self.deleting, annotations)
+    }
+}

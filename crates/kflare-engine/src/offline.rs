@@ -1,0 +1,261 @@
+//! Plans for manifests, without a cluster: the same preparation, observation and decision as in a pass, over a store that is
+//! filled from files. Nothing is executed; the client that is handed in is expected to refuse every write.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube::api::DynamicObject;
+use serde::Serialize;
+use tokio::time::Instant;
+
+use crate::{
+    collections::Collections,
+    credentials::Credentials,
+    decide::{Claims, Observed, Situation, decide, decide_deletion},
+    index::{Index, Kinds},
+    kind::{Kind, Lifecycle, Remote},
+    object::{Object, ObjectKey},
+    observe::{FEW, Look, observe},
+    plan::{Plan, diff},
+    policy::is_paused,
+    reason::Reason,
+    resolve::{Defaults, ParentRule, Prepared, prepare, with_recorded},
+};
+
+/// What would happen with one resource.
+#[derive(Clone, Debug, Serialize)]
+pub struct Planned {
+    /// The resource.
+    #[serde(serialize_with = "as_text")]
+    pub resource: ObjectKey,
+    /// What would be done, or why that is not known.
+    #[serde(flatten)]
+    pub outcome: PlannedOutcome,
+}
+
+/// See [`Planned`].
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PlannedOutcome {
+    /// This.
+    Plan(Plan),
+    /// It could not be found out.
+    Error(String),
+}
+
+fn as_text<S: serde::Serializer>(key: &ObjectKey, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(key)
+}
+
+/// A manifest that cannot be planned.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// It is not one of ours, or lacks a name.
+    #[error("{0}")]
+    Unusable(String),
+    /// Two of the same name.
+    #[error("{0} appears twice; keep one of the two")]
+    Twice(ObjectKey),
+}
+
+/// A store filled from manifests.
+pub struct Manifests {
+    kinds: Kinds,
+    index: Index,
+}
+
+struct NoClaims<'a> {
+    index: &'a Index,
+    collection: &'a str,
+    asking: &'a ObjectKey,
+}
+
+impl Claims for NoClaims<'_> {
+    fn holder(&self, id: &str) -> Option<ObjectKey> {
+        self.index.holder(self.collection, id, self.asking)
+    }
+}
+
+impl Manifests {
+    /// No manifest yet.
+    pub fn new(kinds: Kinds) -> Self {
+        Self {
+            index: Index::new(kinds.clone()),
+            kinds,
+        }
+    }
+
+    /// Takes a manifest of one of our kinds. A namespaced one without a namespace is in `default`, as for kubectl.
+    pub fn add(&mut self, mut manifest: DynamicObject) -> Result<ObjectKey, ManifestError> {
+        let kind = manifest
+            .types
+            .as_ref()
+            .map(|types| types.kind.clone())
+            .unwrap_or_default();
+        let Some(known) = self.kinds.get(&kind) else {
+            return Err(ManifestError::Unusable(format!("{kind:?} is not a kind of kflare")));
+        };
+        if manifest.metadata.name.is_none() {
+            return Err(ManifestError::Unusable(format!("a {kind} has no metadata.name")));
+        }
+        match known.descriptor().resource_scope {
+            crate::kind::ResourceScope::Namespaced => {
+                manifest.metadata.namespace.get_or_insert_with(|| "default".to_owned());
+            }
+            crate::kind::ResourceScope::Cluster => manifest.metadata.namespace = None,
+        }
+        let Some(mut object) = Object::from_dynamic(&kind, manifest) else {
+            return Err(ManifestError::Unusable(format!("a {kind} has no metadata.name")));
+        };
+        if object.uid.is_empty() {
+            object.uid = object.key.to_string();
+        }
+        let key = object.key.clone();
+        if self.index.get(&key).is_some() {
+            return Err(ManifestError::Twice(key));
+        }
+        self.index.apply(object);
+        Ok(key)
+    }
+
+    /// Plans all resources, those referred to before those that refer to them.
+    pub async fn plan(&mut self, credentials: &dyn Credentials, defaults: Defaults) -> Vec<Planned> {
+        let collections = Collections::default();
+        let not_before = Instant::now();
+        let mut planned = Vec::new();
+        for key in self.in_order() {
+            let outcome = match self
+                .plan_one(&key, credentials, &collections, defaults, not_before)
+                .await
+            {
+                Ok(plan) => PlannedOutcome::Plan(plan),
+                Err(message) => PlannedOutcome::Error(message),
+            };
+            planned.push(Planned { resource: key, outcome });
+        }
+        planned
+    }
+
+    fn in_order(&self) -> Vec<ObjectKey> {
+        let keys: Vec<ObjectKey> = self.index.iter().map(|object| object.key.clone()).collect();
+        let mut left: BTreeMap<ObjectKey, BTreeSet<ObjectKey>> =
+            keys.iter().map(|key| (key.clone(), BTreeSet::new())).collect();
+        for key in &keys {
+            for child in self.index.referrers(key) {
+                left.entry(child.clone()).or_default().insert(key.clone());
+            }
+        }
+        let mut order = Vec::new();
+        while !left.is_empty() {
+            let free: Vec<ObjectKey> = left
+                .iter()
+                .filter(|(_, parents)| parents.is_empty())
+                .map(|(key, _)| key.clone())
+                .collect();
+            // References cannot form a circle; if they did, the rest is planned in order of names.
+            let next = if free.is_empty() {
+                left.keys().cloned().collect()
+            } else {
+                free
+            };
+            for key in next {
+                left.remove(&key);
+                for parents in left.values_mut() {
+                    parents.remove(&key);
+                }
+                order.push(key);
+            }
+        }
+        order
+    }
+
+    async fn plan_one(
+        &mut self,
+        key: &ObjectKey,
+        credentials: &dyn Credentials,
+        collections: &Collections,
+        defaults: Defaults,
+        not_before: Instant,
+    ) -> Result<Plan, String> {
+        let (Some(object), Some(kind)) = (self.index.get(key), self.kinds.get(&key.kind)) else {
+            return Err("not loaded".to_owned());
+        };
+        if is_paused(&object) {
+            return Ok(Plan::Wait {
+                reason: Reason::PAUSED,
+                message: "kflare.dev/paused is set".to_owned(),
+            });
+        }
+        let descriptor = kind.descriptor();
+        let prepared = match prepare(&self.index, &self.kinds, &object, defaults, ParentRule::MayBePlanned) {
+            Ok(prepared) => prepared,
+            Err(plan) => return Ok(plan),
+        };
+        let recorded = object.recorded(descriptor.id_field());
+        if object.deleting {
+            return Ok(decide_deletion(&recorded, None, prepared.policy.deletion));
+        }
+        let observed = if prepared.scope.is_empty() {
+            // It lives in something that is itself to be created: there is nothing to find yet.
+            Observed::default()
+        } else {
+            let client = credentials
+                .client(&prepared.account, &prepared.source)
+                .await
+                .map_err(|failure| failure.message)?;
+            let look = Look {
+                kind,
+                client: &client,
+                collection: &prepared.collection,
+                recorded: &recorded,
+                key: &prepared.desired.key,
+                not_before,
+                few: self.index.has_few_siblings(key, FEW),
+                expected: &|| self.index.recorded_ids(&prepared.collection),
+                satisfied: &|remote: &Remote| diff(&prepared.desired.body, &remote.body, descriptor.fields).is_empty(),
+            };
+            observe(collections, &look).await.map_err(|failure| failure.message)?
+        };
+        let plan = decide(&Situation {
+            lifecycle: descriptor.lifecycle,
+            fields: descriptor.fields,
+            desired: &prepared.desired,
+            observed: &observed,
+            recorded: &recorded,
+            scope: &prepared.scope,
+            adoption: prepared.policy.adoption,
+            claims: &NoClaims {
+                index: &self.index,
+                collection: &descriptor.collection,
+                asking: key,
+            },
+        });
+        if descriptor.lifecycle == Lifecycle::Managed {
+            note_found(&mut self.index, &object, kind, &prepared, &observed, &plan);
+        }
+        Ok(plan)
+    }
+}
+
+/// Lets dependents, and other resources of the same object, see what was found.
+fn note_found(
+    index: &mut Index,
+    object: &Object,
+    kind: &dyn Kind,
+    prepared: &Prepared,
+    observed: &Observed,
+    plan: &Plan,
+) {
+    let found = observed.recorded.as_ref().or_else(|| {
+        let key = &prepared.desired.key;
+        observed.candidates.iter().find(|remote| remote.key == *key)
+    });
+    let (Some(remote), Some(id_field)) = (found, kind.descriptor().id_field()) else {
+        return;
+    };
+    if matches!(plan, Plan::Blocked { reason, .. } if *reason == Reason::ALREADY_CLAIMED) {
+        return;
+    }
+    let mut noted = with_recorded(object, id_field, &remote.id, &remote.metadata);
+    noted.resource_version.push('+');
+    index.apply(noted);
+}

@@ -1,0 +1,93 @@
+//! Reasons of the `Ready` condition. Users and dashboards match on them, so they are API.
+
+use std::{borrow::Cow, fmt};
+
+use serde::Serialize;
+
+/// A CamelCase reason.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct Reason(Cow<'static, str>);
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
+        impl Reason {
+            $($(#[$doc])* pub const $name: Self = Self(Cow::Borrowed($text));)*
+        }
+    };
+}
+
+reasons! {
+    /// Cloudflare has what the spec asks for.
+    SYNCED = "Synced";
+    /// The credential works and reaches the account.
+    VALIDATED = "Validated";
+    /// The token Secret does not exist.
+    SECRET_NOT_FOUND = "SecretNotFound";
+    /// The token Secret lacks the key.
+    TOKEN_KEY_MISSING = "TokenKeyMissing";
+    /// The token is not valid.
+    INVALID_TOKEN = "InvalidToken";
+    /// The account does not allow the resource's namespace.
+    NAMESPACE_NOT_ALLOWED = "NamespaceNotAllowed";
+    /// An object of that identity exists and the user has not asked to adopt it.
+    ALREADY_EXISTS = "AlreadyExists";
+    /// Another resource manages the object.
+    ALREADY_CLAIMED = "AlreadyClaimed";
+    /// Adoption was asked for and there is nothing to adopt.
+    NOTHING_TO_ADOPT = "NothingToAdopt";
+    /// `adopt-if-matching` found differences.
+    ADOPTION_BLOCKED = "AdoptionBlocked";
+    /// Cloudflare or another product of it manages the object.
+    READ_ONLY = "ReadOnly";
+    /// Others depend on it, so it cannot be deleted yet.
+    IN_USE = "InUse";
+    /// Observe mode: the object differs, and nothing is written.
+    OBSERVING = "Observing";
+    /// The resource is paused.
+    PAUSED = "Paused";
+    /// Cloudflare refused; final until something changes.
+    TERMINAL_ERROR = "TerminalError";
+    /// The spec cannot be carried out as it stands.
+    INVALID_SPEC = "InvalidSpec";
+    /// Somebody else keeps changing a field back.
+    CONTESTED = "Contested";
+    /// Cloudflare could not be reached or failed; retried.
+    API_ERROR = "APIError";
+    /// Cloudflare's rate limit is exhausted; continues by itself.
+    RATE_LIMITED = "RateLimited";
+    /// A defect in kflare.
+    INTERNAL_ERROR = "InternalError";
+    /// Created, with fields still to be set.
+    CREATED = "Created";
+    /// Being deleted.
+    DELETING = "Deleting";
+}
+
+impl Reason {
+    /// A kind-specific reason.
+    pub const fn custom(text: &'static str) -> Self {
+        Self(Cow::Borrowed(text))
+    }
+
+    /// `<Parent>NotFound`.
+    pub fn parent_not_found(parent: &str) -> Self {
+        Self(Cow::Owned(format!("{parent}NotFound")))
+    }
+
+    /// `<Parent>NotReady`.
+    pub fn parent_not_ready(parent: &str) -> Self {
+        Self(Cow::Owned(format!("{parent}NotReady")))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

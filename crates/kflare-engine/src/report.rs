@@ -1,0 +1,162 @@
+//! The one place where status is written and Events are told.
+
+use std::sync::Arc;
+
+use kflare_api::names;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    cluster::{ClusterError, Event, Severity},
+    context::Context,
+    errors::Class,
+    object::Object,
+    pass::Next,
+    reason::Reason,
+    status::{Ready, merge_patch, set_ready},
+};
+
+/// The status of `object` to start from.
+pub(crate) fn status_of(object: &Object) -> Map<String, Value> {
+    object.status.as_object().cloned().unwrap_or_default()
+}
+
+/// Notes that a request to reconcile now was served.
+pub(crate) fn echo(status: &mut Map<String, Value>, object: &Object) {
+    match object.annotation(names::RECONCILE_AT) {
+        Some(at) => status.insert("lastReconcileAt".to_owned(), json!(at)),
+        None => status.remove("lastReconcileAt"),
+    };
+}
+
+/// Writes the `Ready` condition and nothing else.
+pub(crate) async fn ready(context: &Context, object: &Arc<Object>, ready: &Ready, next: Next) -> Next {
+    write(context, object, status_of(object), ready, next).await
+}
+
+/// Writes `status` with `ready`, if it differs from what is stored, and tells of a change of the condition.
+pub(crate) async fn write(
+    context: &Context,
+    object: &Arc<Object>,
+    mut status: Map<String, Value>,
+    ready: &Ready,
+    next: Next,
+) -> Next {
+    set_ready(&mut status, object, ready, context.now());
+    let status = Value::Object(status);
+    let old = if object.status.is_object() {
+        object.status.clone()
+    } else {
+        json!({})
+    };
+    let Some(patch) = merge_patch(&old, &status) else {
+        return next;
+    };
+    match context.cluster.patch_status(object, &patch).await {
+        Ok(written) => {
+            tell_transition(context, object, &written, ready);
+            context.wrote(written);
+            next
+        }
+        // The object is gone, or another of the same name has taken its place.
+        Err(ClusterError::NotFound | ClusterError::Conflict) => Next::Retry(Class::StoreConflict),
+        Err(ClusterError::Stopped(_)) => Next::Retry(Class::Stopped),
+        Err(error) => {
+            let key = &object.key;
+            tracing::warn!(kind = %key.kind, namespace = key.namespace.as_deref(), name = %key.name, %error, "status not written");
+            Next::Retry(Class::Transient)
+        }
+    }
+}
+
+fn tell_transition(context: &Context, before: &Object, after: &Object, ready: &Ready) {
+    let (old, new) = (before.ready(), after.ready());
+    if old.status == new.status && old.reason == new.reason {
+        return;
+    }
+    let good = new.status == "True" || ready.reason == Reason::PAUSED || ready.reason == Reason::DELETING;
+    let severity = if good { Severity::Normal } else { Severity::Warning };
+    let key = &after.key;
+    tracing::info!(kind = %key.kind, namespace = key.namespace.as_deref(), name = %key.name, ready = %new.status, reason = %new.reason, message = %ready.message, "condition");
+    event(
+        context,
+        after,
+        severity,
+        ready.reason.as_str(),
+        "Reconcile",
+        ready.message.clone(),
+    );
+}
+
+/// Tells of something that happened to a resource.
+pub(crate) fn event(
+    context: &Context,
+    object: &Object,
+    severity: Severity,
+    reason: &str,
+    action: &'static str,
+    note: String,
+) {
+    let key = &object.key;
+    if action != "Reconcile" {
+        tracing::info!(kind = %key.kind, namespace = key.namespace.as_deref(), name = %key.name, reason, %note, "event");
+    }
+    context.tell(Event {
+        about: key.clone(),
+        uid: object.uid.clone(),
+        severity,
+        reason: reason.to_owned(),
+        action,
+        note,
+    });
+}
+
+/// The message to show for a failure. A failure that only repeats keeps the message it has: ray ids differ from try to try,
+/// and a status that changes on every try would be written on every try.
+pub(crate) fn stable_message(object: &Object, reason: &Reason, message: &str) -> String {
+    let standing = object
+        .status
+        .pointer("/conditions")
+        .and_then(Value::as_array)
+        .and_then(|conditions| {
+            conditions
+                .iter()
+                .find(|it| it["type"] == "Ready" && it["reason"] == reason.as_str())
+        });
+    match standing.and_then(|it| it["message"].as_str()) {
+        Some(old) if without_ray(old) == without_ray(message) => old.to_owned(),
+        _ => message.to_owned(),
+    }
+}
+
+/// `message` without the words that follow `ray`.
+fn without_ray(message: &str) -> String {
+    let mut words = Vec::new();
+    let mut skip = false;
+    for word in message.split_whitespace() {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+        if skip {
+            skip = false;
+            continue;
+        }
+        skip = bare == "ray";
+        words.push(word);
+    }
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ray_id_alone_is_no_new_message() {
+        assert_eq!(
+            without_ray("HTTP 500: oops (ray 8a1b-AMS)"),
+            without_ray("HTTP 500: oops (ray 9c2d-FRA)")
+        );
+        assert_ne!(
+            without_ray("HTTP 500: oops (ray 1)"),
+            without_ray("HTTP 502: oops (ray 1)")
+        );
+    }
+}

@@ -1,0 +1,205 @@
+//! From a resource to everything its adapter needs: policy, credential source, parents, container, desired state. Pure; the
+//! store is all it looks at, so passes, drift sweeps and `kflare plan` prepare in the same way.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::{
+    index::{CollectionKey, Index, Kinds},
+    kind::{CredentialSource, Desired, Lifecycle, Parent, Parents, SpecError},
+    object::{Object, ObjectKey},
+    plan::Plan,
+    policy::{DefaultDeletion, DriftCheck, Policy, policy_of},
+    reason::Reason,
+};
+
+/// Defaults of the operator that policies fall back on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Defaults {
+    /// `--default-deletion-policy`.
+    pub deletion: DefaultDeletion,
+    /// `--drift-check-interval`.
+    pub drift_check: DriftCheck,
+}
+
+/// Whether a parent that has no remote object yet stops its dependents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParentRule {
+    /// It does.
+    MustExist,
+    /// In a plan it does not: the dependent is planned as if the parent were there.
+    MayBePlanned,
+}
+
+/// A resource, ready to be observed and decided about.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The resource that carries the credential.
+    pub account: ObjectKey,
+    /// Where its credential is.
+    pub source: CredentialSource,
+    /// The container.
+    pub scope: String,
+    /// What the spec asks for.
+    pub desired: Desired,
+    /// What the user allows.
+    pub policy: Policy,
+    /// The collection it is observed in.
+    pub collection: CollectionKey,
+}
+
+/// Prepares `object`, or says as a plan what it waits for or what is wrong with it.
+pub fn prepare(
+    index: &Index,
+    kinds: &Kinds,
+    object: &Object,
+    defaults: Defaults,
+    parent_rule: ParentRule,
+) -> Result<Prepared, Plan> {
+    let Some(kind) = kinds.get(&object.key.kind) else {
+        return Err(wait(
+            Reason::INVALID_SPEC,
+            format!("{} is not a kind of this kflare", object.key.kind),
+        ));
+    };
+    let references = kind.references(&object.spec).map_err(|error| invalid(&error))?;
+    let namespace = object.key.namespace.as_deref();
+    let mut by_field = BTreeMap::new();
+    for reference in &references {
+        let key = kinds.referent(reference.kind, namespace, &reference.name);
+        let parent = resolve(index, kinds, &key, object, parent_rule)?;
+        by_field.insert(reference.field, parent);
+    }
+    let account = index.account_of(&object.key).map_err(|missing| match missing {
+        Some(key) => missing_parent(kinds, &key, None),
+        None => wait(
+            Reason::INVALID_SPEC,
+            "spec names no account, neither directly nor through its references".to_owned(),
+        ),
+    })?;
+    let source = match index.credential(&account) {
+        Some(Ok(source)) => source,
+        Some(Err(error)) if account == object.key => return Err(invalid(&error)),
+        _ => return Err(missing_parent(kinds, &account, Some("its spec is not valid"))),
+    };
+    allowed(index, &source, object, &account)?;
+    let policy = policy_of(
+        object,
+        source.default_deletion.as_deref(),
+        defaults.deletion,
+        defaults.drift_check,
+    )
+    .map_err(|error| invalid(&error))?;
+    let parents = Parents {
+        account_id: source.account_id.clone(),
+        by_field,
+    };
+    let scope = kind.scope(&parents);
+    let desired = kind.desired(&object.spec, &parents).map_err(|error| invalid(&error))?;
+    let collection = CollectionKey {
+        account: account.name.clone(),
+        collection: kind.descriptor().collection.as_ref().into(),
+        scope: scope.as_str().into(),
+    };
+    Ok(Prepared {
+        account,
+        source,
+        scope,
+        desired,
+        policy,
+        collection,
+    })
+}
+
+fn resolve(index: &Index, kinds: &Kinds, key: &ObjectKey, child: &Object, rule: ParentRule) -> Result<Parent, Plan> {
+    let Some(parent) = index.get(key) else {
+        return Err(missing_parent(kinds, key, None));
+    };
+    let Some(kind) = kinds.get(&key.kind) else {
+        return Err(missing_parent(kinds, key, None));
+    };
+    let descriptor = kind.descriptor();
+    let recorded = parent.recorded(descriptor.id_field());
+    let child_exists = child.ready().status == "True";
+    let id = match descriptor.lifecycle {
+        // A credential has to work; a resource that has worked goes on while its account is only being checked again.
+        Lifecycle::Verified if parent.is_ready() || rule == ParentRule::MayBePlanned => String::new(),
+        Lifecycle::Verified => return Err(not_ready(kinds, &parent)),
+        Lifecycle::Managed => match (recorded.id, rule) {
+            (Some(id), _) => id,
+            (None, ParentRule::MayBePlanned) => String::new(),
+            (None, ParentRule::MustExist) => return Err(not_ready(kinds, &parent)),
+        },
+    };
+    if parent.deleting && !child_exists {
+        return Err(missing_parent(kinds, key, Some("it is being deleted")));
+    }
+    Ok(Parent {
+        key: key.clone(),
+        id,
+        spec: parent.spec.clone(),
+        metadata: parent.cloudflare_metadata(),
+    })
+}
+
+fn missing_parent(kinds: &Kinds, key: &ObjectKey, why: Option<&str>) -> Plan {
+    let noun = kinds
+        .get(&key.kind)
+        .map_or_else(|| key.kind.to_string(), |kind| kind.descriptor().noun.to_string());
+    match why {
+        None => wait(Reason::parent_not_found(&noun), format!("{key} does not exist")),
+        Some(why) => wait(Reason::parent_not_ready(&noun), format!("{key} is not ready: {why}")),
+    }
+}
+
+fn not_ready(kinds: &Kinds, parent: &Object) -> Plan {
+    let ready = parent.ready();
+    let why = if ready.reason.is_empty() {
+        "it has not been reconciled yet".to_owned()
+    } else {
+        ready.reason
+    };
+    missing_parent(kinds, &parent.key, Some(&why))
+}
+
+fn allowed(index: &Index, source: &CredentialSource, object: &Object, account: &ObjectKey) -> Result<(), Plan> {
+    let (Some(selector), Some(namespace)) = (&source.allowed_namespaces, object.key.namespace.as_deref()) else {
+        return Ok(());
+    };
+    // A namespace that is not known (yet, or because it may not be read) is not allowed: doubt never writes.
+    if index
+        .namespace_labels(namespace)
+        .is_some_and(|labels| selector.matches(labels))
+    {
+        return Ok(());
+    }
+    Err(wait(
+        Reason::NAMESPACE_NOT_ALLOWED,
+        format!("{account} does not allow namespace {namespace}: its labels do not match spec.allowedNamespaces"),
+    ))
+}
+
+fn wait(reason: Reason, message: String) -> Plan {
+    Plan::Wait { reason, message }
+}
+
+fn invalid(error: &SpecError) -> Plan {
+    Plan::Blocked {
+        reason: Reason::INVALID_SPEC,
+        message: error.to_string(),
+        changes: Vec::new(),
+    }
+}
+
+/// The status of `object` with `id` recorded, as a plan run needs it for the dependents of an object found by name.
+pub fn with_recorded(object: &Object, id_field: &str, id: &str, metadata: &serde_json::Map<String, Value>) -> Object {
+    let mut object = object.clone();
+    let mut metadata = metadata.clone();
+    metadata.insert(id_field.to_owned(), Value::String(id.to_owned()));
+    if !object.status.is_object() {
+        object.status = Value::Object(serde_json::Map::new());
+    }
+    object.status["cloudflareMetadata"] = Value::Object(metadata);
+    object
+}

@@ -1,0 +1,208 @@
+//! Drift checks: each collection in use is listed once an interval, every resource in it is decided about in memory, and
+//! only those whose plan is not what their condition says get a pass. In steady state a sweep costs one list and nothing else.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+use crate::{
+    clock::Chance,
+    collections::{NotListed, Seen},
+    context::Context,
+    credentials::Credentials,
+    decide::Observed,
+    index::CollectionKey,
+    kind::Kind,
+    object::Object,
+    observe::FEW,
+    pass::decide_with,
+    plan::Plan,
+    policy::{DriftCheck, is_paused},
+    queue::Priority,
+};
+
+/// After a start all collections are looked at once within this time, spread evenly, drift checks on or off: what changed
+/// while kflare was not running is not waited for.
+pub(crate) const START_SPREAD: Duration = Duration::from_secs(30);
+
+/// When each collection is looked at next.
+#[derive(Default)]
+pub(crate) struct Schedule {
+    due: BTreeMap<CollectionKey, Instant>,
+    started: bool,
+}
+
+impl Schedule {
+    /// Takes up new collections, gives up those no longer in use. The first time it spreads all over [`START_SPREAD`].
+    pub fn update(&mut self, context: &Context) {
+        let in_use: Vec<CollectionKey> = context.index().collections().cloned().collect();
+        self.due.retain(|key, _| in_use.binary_search(key).is_ok());
+        let now = Instant::now();
+        for key in in_use {
+            if self.due.contains_key(&key) {
+                continue;
+            }
+            let at = if self.started {
+                // Every object in it has just been made or adopted by a pass of its own.
+                interval(context, &key).map(|interval| now + jittered(&context.chance, interval))
+            } else {
+                Some(now + START_SPREAD.mul_f64(context.chance.unit()))
+            };
+            if let Some(at) = at {
+                self.due.insert(key, at);
+            }
+        }
+        self.started = true;
+    }
+
+    /// When the next collection is due.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.due.values().min().copied()
+    }
+
+    /// The collections that are due; each gets its next time.
+    pub fn take_due(&mut self, context: &Context) -> Vec<CollectionKey> {
+        let now = Instant::now();
+        let due: Vec<CollectionKey> = self
+            .due
+            .iter()
+            .filter(|(_, at)| **at <= now)
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in &due {
+            match interval(context, key) {
+                Some(interval) => self.due.insert(key.clone(), now + jittered(&context.chance, interval)),
+                None => self.due.insert(key.clone(), now + Duration::from_hours(24)),
+            };
+        }
+        due
+    }
+}
+
+fn jittered(chance: &Chance, interval: Duration) -> Duration {
+    chance.jitter(interval, 0.1)
+}
+
+/// The shortest interval that a member asks for.
+fn interval(context: &Context, key: &CollectionKey) -> Option<Duration> {
+    let index = context.index();
+    let default = context.settings.defaults.drift_check;
+    index
+        .members(key)
+        .iter()
+        .filter_map(|object| drift_interval(object, default))
+        .min()
+}
+
+fn drift_interval(object: &Object, default: DriftCheck) -> Option<Duration> {
+    use kflare_api::names::DRIFT_CHECK_INTERVAL;
+    let own = object
+        .annotation(DRIFT_CHECK_INTERVAL)
+        .and_then(crate::policy::parse_duration);
+    match own.map_or(default, DriftCheck::from_duration) {
+        DriftCheck::Every(interval) => Some(interval),
+        DriftCheck::Off => None,
+    }
+}
+
+/// Looks at one collection. Failures are left to the next sweep: a check that could not be made says nothing about the
+/// objects.
+pub(crate) async fn sweep(context: &Context, key: &CollectionKey, first: bool) {
+    let members = context.index().members(key);
+    let default = context.settings.defaults.drift_check;
+    let members: Vec<Arc<Object>> = members
+        .into_iter()
+        .filter(|it| first || drift_interval(it, default).is_some())
+        .collect();
+    let Some(kind) = members.first().and_then(|object| context.kinds.get(&object.key.kind)) else {
+        return;
+    };
+    if members.len() <= FEW || !kind.descriptor().listable || context.collections.is_refused(key) {
+        return enqueue(context, members.iter());
+    }
+    let Some(account) = members
+        .first()
+        .and_then(|object| context.index().account_of(&object.key).ok())
+    else {
+        return;
+    };
+    let Some(Ok(source)) = context.index().credential(&account) else {
+        return;
+    };
+    let client = match context.credentials.client(&account, &source).await {
+        Ok(client) => client.in_lane(Priority::DriftCheck).read_only(),
+        Err(failure) => {
+            tracing::debug!(collection = ?key, message = %failure.message, "drift check not made");
+            return;
+        }
+    };
+    let expected = || context.index().recorded_ids(key);
+    match context
+        .collections
+        .refresh(key, kind, &client, Instant::now(), &expected)
+        .await
+    {
+        Ok(()) => {
+            let drifted: Vec<Arc<Object>> = members
+                .into_iter()
+                .filter(|object| needs_pass(context, key, object))
+                .collect();
+            enqueue(context, drifted.iter());
+        }
+        Err(NotListed::Refused) => enqueue(context, members.iter()),
+        Err(NotListed::Failed(failure)) => {
+            tracing::debug!(collection = ?key, message = %failure.message, "drift check not made");
+        }
+    }
+}
+
+fn enqueue<'a>(context: &Context, objects: impl Iterator<Item = &'a Arc<Object>>) {
+    context.wake_all(
+        objects
+            .map(|object| (object.key.clone(), Priority::DriftCheck))
+            .collect(),
+    );
+}
+
+/// Whether what the list shows differs from what the resource says of itself.
+fn needs_pass(context: &Context, key: &CollectionKey, object: &Arc<Object>) -> bool {
+    // The list took time; the resource may be another by now.
+    let Some(object) = context.index().get(&object.key) else {
+        return false;
+    };
+    if object.deleting || is_paused(&object) {
+        return false;
+    }
+    let Some(kind) = context.kinds.get(&object.key.kind) else {
+        return false;
+    };
+    let Ok(prepared) = context.prepare(&object) else {
+        return true;
+    };
+    let recorded = context.recorded(&object);
+    let Some(id) = &recorded.id else { return true };
+    let remote = match context.collections.seen(key, id) {
+        Seen::Present(remote) => remote,
+        Seen::Unsure => return true,
+    };
+    let observed = Observed {
+        recorded: Some(Arc::unwrap_or_clone(remote)),
+        candidates: Vec::new(),
+    };
+    match decide_with(context, kind, &object, &prepared, &observed, &recorded) {
+        Plan::NoOp { .. } if object.is_ready_at_generation() && settled(&object, kind) => {
+            context.contests().at_rest(&object.uid, Instant::now());
+            false
+        }
+        Plan::Blocked { reason, .. } | Plan::Wait { reason, .. } => object.ready().reason != reason.as_str(),
+        _ => true,
+    }
+}
+
+/// Whether the resource carries what a finished pass leaves on it.
+pub(crate) fn settled(object: &Object, kind: &dyn Kind) -> bool {
+    let claim = kind.descriptor().claim.as_ref();
+    let recorded = object.recorded(kind.descriptor().id_field());
+    let labelled = claim.is_none_or(|claim| object.labels.get(claim.label.as_ref()) == recorded.id.as_ref());
+    labelled && object.has_finalizer() && recorded.intent.is_none()
+}

@@ -1,0 +1,421 @@
+//! The decision as a table, and laws that hold for every situation.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use kflare_engine::{
+    Desired, NaturalKey, Plan, Reason, Remote,
+    decide::{Claims, Observed, Situation, decide, decide_deletion},
+    kind::Lifecycle,
+    object::{Intent, ObjectKey, Origin, Recorded},
+    plan::FieldRules,
+    policy::{Adoption, Deletion},
+};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+const SCOPE: &str = "zone-1";
+
+struct Holders(BTreeMap<String, ObjectKey>);
+
+impl Claims for Holders {
+    fn holder(&self, id: &str) -> Option<ObjectKey> {
+        self.0.get(id).cloned()
+    }
+}
+
+fn key(member: &str) -> NaturalKey {
+    NaturalKey {
+        group: "A www.example.com".into(),
+        member: member.into(),
+    }
+}
+
+fn body(content: &str, ttl: u32) -> Map<String, Value> {
+    Map::from_iter([("content".to_owned(), json!(content)), ("ttl".to_owned(), json!(ttl))])
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn remote(id: &str, content: &str, ttl: u32) -> Remote {
+    Remote {
+        id: id.into(),
+        key: key(content),
+        body: body(content, ttl),
+        created: Some(at(1_000)),
+        locked: None,
+        metadata: Map::new(),
+        status: Map::new(),
+    }
+}
+
+/// A situation under construction: wants `192.0.2.1` with TTL 1.
+struct Case {
+    observed: Observed,
+    recorded: Recorded,
+    adoption: Adoption,
+    exclusive: bool,
+    holders: Holders,
+    fields: FieldRules,
+}
+
+fn case() -> Case {
+    Case {
+        observed: Observed::default(),
+        recorded: Recorded::default(),
+        adoption: Adoption::Never,
+        exclusive: false,
+        holders: Holders(BTreeMap::new()),
+        fields: FieldRules::default(),
+    }
+}
+
+impl Case {
+    fn recorded(mut self, remote: Remote) -> Self {
+        self.recorded.id = Some(remote.id.clone());
+        self.observed.recorded = Some(remote);
+        self
+    }
+
+    fn seen(mut self, remotes: impl IntoIterator<Item = Remote>) -> Self {
+        self.observed.candidates.extend(remotes);
+        self
+    }
+
+    fn adoption(mut self, adoption: Adoption) -> Self {
+        self.adoption = adoption;
+        self
+    }
+
+    fn held(mut self, id: &str) -> Self {
+        self.holders
+            .0
+            .insert(id.into(), ObjectKey::new("DNSRecord", Some("other"), "holder"));
+        self
+    }
+
+    fn intent(mut self, second: i64, member: &str) -> Self {
+        let NaturalKey { group, member } = key(member);
+        self.recorded.intent = Some(Intent {
+            at: at(second),
+            scope: SCOPE.into(),
+            group,
+            member,
+            account: "main".into(),
+        });
+        self
+    }
+
+    fn exclusive(mut self) -> Self {
+        self.exclusive = true;
+        self
+    }
+
+    fn decide(&self) -> Plan {
+        let desired = Desired {
+            key: key("192.0.2.1"),
+            exclusive: self.exclusive,
+            body: body("192.0.2.1", 1),
+        };
+        decide(&Situation {
+            lifecycle: Lifecycle::Managed,
+            fields: self.fields,
+            desired: &desired,
+            observed: &self.observed,
+            recorded: &self.recorded,
+            scope: SCOPE,
+            adoption: self.adoption,
+            claims: &self.holders,
+        })
+    }
+}
+
+/// The action, its id or reason, and the fields that change.
+fn short(plan: &Plan) -> String {
+    let subject = match plan {
+        Plan::NoOp { id } | Plan::Delete { id } => id.clone(),
+        Plan::Update { id, .. } | Plan::Replace { id, .. } | Plan::Adopt { id, .. } | Plan::Recover { id, .. } => {
+            id.clone()
+        }
+        Plan::Blocked { reason, .. } | Plan::Wait { reason, .. } => reason.to_string(),
+        Plan::Create { .. } | Plan::Forget { .. } => String::new(),
+    };
+    let changes: Vec<&str> = match plan {
+        Plan::Create { .. } => Vec::new(),
+        _ => plan.changes().iter().map(|change| change.path.as_str()).collect(),
+    };
+    [plan.action(), &subject, &changes.join(",")]
+        .into_iter()
+        .filter(|it| !it.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[test]
+fn table() {
+    use Adoption::{Adopt, AdoptOrCreate, IfMatching, Never};
+    let (same, other) = (|id| remote(id, "192.0.2.1", 1), |id| remote(id, "192.0.2.9", 1));
+    let stale_ttl = |id| remote(id, "192.0.2.1", 300);
+    let rows: Vec<(&str, Case, &str)> = vec![
+        ("recorded and equal", case().recorded(same("r1")), "unchanged r1"),
+        (
+            "recorded and different",
+            case().recorded(stale_ttl("r1")),
+            "update r1 ttl",
+        ),
+        (
+            "recorded, held by another",
+            case().recorded(same("r1")).held("r1"),
+            "blocked AlreadyClaimed",
+        ),
+        ("nothing there", case(), "create"),
+        ("nothing there, adopt", case().adoption(Adopt), "blocked NothingToAdopt"),
+        (
+            "nothing there, adopt-if-matching",
+            case().adoption(IfMatching),
+            "blocked NothingToAdopt",
+        ),
+        (
+            "nothing there, adopt-or-create",
+            case().adoption(AdoptOrCreate),
+            "create",
+        ),
+        ("equal exists", case().seen([same("x")]), "blocked AlreadyExists"),
+        (
+            "equal exists, adopt",
+            case().seen([same("x")]).adoption(Adopt),
+            "adopt x",
+        ),
+        (
+            "equal exists, adopt-if-matching",
+            case().seen([same("x")]).adoption(IfMatching),
+            "adopt x",
+        ),
+        (
+            "same identity differs",
+            case().seen([stale_ttl("x")]),
+            "blocked AlreadyExists ttl",
+        ),
+        (
+            "same identity differs, adopt",
+            case().seen([stale_ttl("x")]).adoption(AdoptOrCreate),
+            "adopt x ttl",
+        ),
+        (
+            "same identity differs, adopt-if-matching",
+            case().seen([stale_ttl("x")]).adoption(IfMatching),
+            "blocked AdoptionBlocked ttl",
+        ),
+        (
+            "equal exists, held",
+            case().seen([same("x")]).held("x").adoption(Adopt),
+            "blocked AlreadyClaimed",
+        ),
+        ("another member of the set", case().seen([other("x")]), "create"),
+        (
+            "the only other member, adopt",
+            case().seen([other("x")]).adoption(Adopt),
+            "adopt x content",
+        ),
+        (
+            "the only other member, held",
+            case().seen([other("x")]).held("x").adoption(AdoptOrCreate),
+            "create",
+        ),
+        (
+            "two other members, adopt",
+            case().seen([other("x"), remote("y", "192.0.2.8", 1)]).adoption(Adopt),
+            "blocked NothingToAdopt",
+        ),
+        (
+            "two other members, adopt-or-create",
+            case()
+                .seen([other("x"), remote("y", "192.0.2.8", 1)])
+                .adoption(AdoptOrCreate),
+            "create",
+        ),
+        (
+            "exact among others, adopt",
+            case().seen([other("x"), same("y")]).adoption(Adopt),
+            "adopt y",
+        ),
+        (
+            "one of a kind exists",
+            case().seen([other("x")]).exclusive(),
+            "blocked AlreadyExists content",
+        ),
+        (
+            "one of a kind exists, held",
+            case().seen([other("x")]).exclusive().held("x").adoption(Never),
+            "blocked AlreadyClaimed",
+        ),
+        (
+            "left behind by our create",
+            case().seen([same("x")]).intent(1_000, "192.0.2.1"),
+            "recover x",
+        ),
+        (
+            "made before our intent",
+            case().seen([same("x")]).intent(1_001, "192.0.2.1"),
+            "blocked AlreadyExists",
+        ),
+        (
+            "left behind, the spec has changed since",
+            case().seen([other("x")]).intent(999, "192.0.2.9"),
+            "recover x content",
+        ),
+        (
+            "not what we meant to make",
+            case().seen([same("x")]).intent(999, "192.0.2.9"),
+            "blocked AlreadyExists",
+        ),
+    ];
+    for (name, case, expected) in rows {
+        assert_eq!(short(&case.decide()), expected, "{name}");
+    }
+}
+
+#[test]
+fn an_intent_for_another_zone_finds_nothing() {
+    let mut case = case().seen([remote("x", "192.0.2.1", 1)]).intent(1_000, "192.0.2.1");
+    case.recorded.intent.as_mut().unwrap().scope = "zone-2".into();
+    assert_eq!(short(&case.decide()), "blocked AlreadyExists");
+}
+
+#[test]
+fn what_another_product_manages_is_never_written() {
+    for adoption in [
+        Adoption::Never,
+        Adoption::Adopt,
+        Adoption::AdoptOrCreate,
+        Adoption::IfMatching,
+    ] {
+        let mut locked = remote("x", "192.0.2.1", 300);
+        locked.locked = Some("managed by Workers".into());
+        assert_eq!(
+            short(&case().seen([locked.clone()]).adoption(adoption).decide()),
+            "blocked ReadOnly ttl"
+        );
+        assert_eq!(
+            short(&case().recorded(locked.clone()).adoption(adoption).decide()),
+            "blocked ReadOnly ttl"
+        );
+        assert_eq!(
+            short(
+                &case()
+                    .seen([locked])
+                    .intent(999, "192.0.2.1")
+                    .adoption(adoption)
+                    .decide()
+            ),
+            "blocked ReadOnly ttl"
+        );
+    }
+}
+
+#[test]
+fn an_immutable_field_means_replacing() {
+    let mut case = case().recorded(remote("r1", "192.0.2.1", 300));
+    case.fields = FieldRules {
+        immutable: &["ttl"],
+        ..FieldRules::default()
+    };
+    assert_eq!(short(&case.decide()), "replace r1 ttl");
+}
+
+#[test]
+fn deletion_table() {
+    use Deletion::{Delete, DeleteCreated, Retain};
+    let recorded = |origin| Recorded {
+        id: Some("r1".into()),
+        origin,
+        ..Recorded::default()
+    };
+    let found = remote("x", "192.0.2.1", 1);
+    let rows = [
+        (recorded(Some(Origin::Created)), None, DeleteCreated, "delete r1"),
+        (recorded(Some(Origin::Adopted)), None, DeleteCreated, "forget"),
+        (recorded(None), None, DeleteCreated, "forget"),
+        (recorded(Some(Origin::Created)), None, Retain, "forget"),
+        (recorded(Some(Origin::Adopted)), None, Delete, "delete r1"),
+        (Recorded::default(), None, Delete, "forget"),
+        (Recorded::default(), Some(&found), DeleteCreated, "delete x"),
+        (Recorded::default(), Some(&found), Retain, "forget"),
+    ];
+    for (recorded, left_behind, deletion, expected) in rows {
+        assert_eq!(
+            short(&decide_deletion(&recorded, left_behind, deletion)),
+            expected,
+            "{recorded:?} {deletion:?}"
+        );
+    }
+}
+
+fn any_remote() -> impl Strategy<Value = Remote> {
+    (
+        0..4_u8,
+        0..4_u8,
+        prop_oneof![Just(1_u32), Just(300)],
+        900..1_100_i64,
+        any::<bool>(),
+    )
+        .prop_map(|(id, content, ttl, created, locked)| {
+            let mut remote = remote(&format!("x{id}"), &format!("192.0.2.{content}"), ttl);
+            remote.created = Some(at(created));
+            remote.locked = locked.then(|| "managed elsewhere".to_owned());
+            remote
+        })
+}
+
+fn any_adoption() -> impl Strategy<Value = Adoption> {
+    prop_oneof![
+        Just(Adoption::Never),
+        Just(Adoption::Adopt),
+        Just(Adoption::AdoptOrCreate),
+        Just(Adoption::IfMatching)
+    ]
+}
+
+proptest! {
+    #[test]
+    fn consent_comes_before_every_write(
+        candidates in prop::collection::vec(any_remote(), 0..6),
+        adoption in any_adoption(),
+        held in prop::collection::btree_set(0..4_u8, 0..4),
+        exclusive in any::<bool>(),
+        intent in prop::option::of(900..1_100_i64),
+    ) {
+        let mut case = case().seen(candidates.clone()).adoption(adoption);
+        case.exclusive = exclusive;
+        for id in &held {
+            case = case.held(&format!("x{id}"));
+        }
+        if let Some(second) = intent {
+            case = case.intent(second, "192.0.2.1");
+        }
+        let plan = case.decide();
+        match &plan {
+            Plan::Adopt { id, changes } => {
+                prop_assert!(adoption != Adoption::Never);
+                prop_assert!(adoption != Adoption::IfMatching || changes.is_empty());
+                prop_assert!(case.holders.holder(id).is_none());
+                prop_assert!(candidates.iter().any(|it| it.id == *id && it.locked.is_none()));
+            }
+            Plan::Recover { id, .. } => {
+                prop_assert!(intent.is_some());
+                prop_assert!(case.holders.holder(id).is_none());
+                prop_assert!(candidates.iter().any(|it| it.id == *id && it.created >= intent.map(at) && it.locked.is_none()));
+            }
+            Plan::Create { .. } => {
+                prop_assert!(matches!(adoption, Adoption::Never | Adoption::AdoptOrCreate));
+                prop_assert!(candidates.iter().all(|it| it.key.member != "192.0.2.1"), "an equal one exists");
+            }
+            Plan::Blocked { reason, .. } => prop_assert!(*reason != Reason::SYNCED),
+            other => prop_assert!(false, "{other:?} about a resource that has no object"),
+        }
+        // The same situation gives the same decision.
+        prop_assert_eq!(plan, case.decide());
+    }
+}
