@@ -1,0 +1,291 @@
+//! `DNSRecord`: one record of a zone. What records mean is in [`crate::dns`]; here is how they are read and written.
+
+use std::num::NonZeroUsize;
+
+use async_trait::async_trait;
+use kflare_api::{dns_record::DNSRecordSpec, names};
+use kflare_cloudflare::{
+    Client, Error,
+    endpoints::dns::{self as endpoint, Batch, Record, RecordId},
+};
+use kflare_engine::{
+    Adapter, Change, Desired, KindDescriptor, NaturalKey, Parents, Reason, Reference, Remote, SpecError,
+    errors::Class,
+    kind::{BatchWriter, ClaimNames, Lifecycle, ResourceScope, Write, Written, changed_fields},
+    plan::FieldRules,
+};
+use serde_json::{Map, Value, json};
+
+use crate::dns::{self, Wanted};
+
+/// Writes that one batch takes on every plan. Paid plans take 3,500; the plan of a zone is not known here.
+const BATCH: NonZeroUsize = NonZeroUsize::new(200).unwrap();
+
+/// An identical record exists (81057 is the older code).
+const IDENTICAL: [i64; 2] = [81057, 81058];
+
+/// A record of another type, or another CNAME, of that name stands in the way.
+const CONFLICT: [i64; 4] = [81053, 81054, 81055, 81056];
+
+/// The record does not exist.
+const MISSING: i64 = 81044;
+
+/// The zone's record quota is used up.
+const QUOTA: i64 = 81045;
+
+/// Members of `meta` that say that another product of Cloudflare's manages the record.
+const MANAGED_BY: [&str; 6] = [
+    "read_only",
+    "managed_by_apps",
+    "managed_by_argo_tunnel",
+    "origin_worker_id",
+    "r2_bucket",
+    "email_routing",
+];
+
+/// The adapter.
+pub struct RecordAdapter {
+    descriptor: KindDescriptor,
+}
+
+impl RecordAdapter {
+    /// The adapter.
+    #[allow(clippy::new_without_default)] // adapters are made in one place, the registry
+    pub fn new() -> Self {
+        Self {
+            descriptor: KindDescriptor {
+                kind: "DNSRecord".into(),
+                plural: "dnsrecords".into(),
+                resource_scope: ResourceScope::Namespaced,
+                noun: "Record".into(),
+                lifecycle: Lifecycle::Managed,
+                claim: Some(ClaimNames {
+                    status_field: "recordID".into(),
+                    label: names::RECORD_ID.into(),
+                }),
+                collection: "dns_records".into(),
+                listable: true,
+                provides_credential: false,
+                fields: FieldRules {
+                    immutable: &["type"],
+                    ..FieldRules::default()
+                },
+            },
+        }
+    }
+}
+
+/// Type and name make a group; content or data tells its members apart.
+fn key(body: &Map<String, Value>) -> NaturalKey {
+    let text = |field: &str| body.get(field).and_then(Value::as_str).unwrap_or_default();
+    NaturalKey {
+        group: format!("{} {}", text("type"), text("name")),
+        member: dns::member(body),
+    }
+}
+
+fn remote(zone_id: &str, record: &Record) -> Remote {
+    let body = dns::canonical_remote(&json!({
+        "name": record.name,
+        "type": record.kind,
+        "content": record.content,
+        "data": record.data,
+        "ttl": record.ttl,
+        "proxied": record.proxied,
+        "priority": record.priority,
+        "comment": record.comment,
+        "tags": record.tags,
+        "settings": record.settings,
+    }));
+    let managed_by = MANAGED_BY.iter().find(|field| {
+        record
+            .meta
+            .get(**field)
+            .is_some_and(|value| !matches!(value, Value::Null | Value::Bool(false)) && value != "")
+    });
+    let metadata = json!({
+        "recordID": record.id,
+        "zoneID": zone_id,
+        "name": record.name,
+        "proxiable": record.proxiable,
+    });
+    Remote {
+        id: record.id.clone(),
+        key: key(&body),
+        body,
+        created: record.created_on,
+        locked: managed_by.map(|field| format!("managed by another product of Cloudflare's ({field})")),
+        metadata: metadata.as_object().cloned().unwrap_or_default(),
+        status: Map::new(),
+    }
+}
+
+fn create_body(desired: &Desired) -> Value {
+    Value::Object(dns::request_body(&desired.body, None))
+}
+
+/// The fields to send for `changes`. Of the settings only those that are on, or that change: the others are not offered for
+/// every record.
+fn patch_body(desired: &Desired, changes: &[Change]) -> Map<String, Value> {
+    let mut body = changed_fields(desired, changes);
+    if let Some(Value::Object(settings)) = body.get_mut("settings") {
+        let moves = |name: &str| {
+            changes
+                .iter()
+                .any(|change| change.path.strip_prefix("settings.") == Some(name))
+        };
+        settings.retain(|name, wanted| *wanted == Value::Bool(true) || moves(name));
+    }
+    body
+}
+
+#[async_trait]
+impl Adapter for RecordAdapter {
+    type Spec = DNSRecordSpec;
+
+    fn descriptor(&self) -> &KindDescriptor {
+        &self.descriptor
+    }
+
+    fn references(&self, spec: &DNSRecordSpec) -> Vec<Reference> {
+        let zone = Reference {
+            field: "zoneRef",
+            kind: "Zone",
+            name: spec.zone_ref.name.clone(),
+        };
+        let tunnel = spec.tunnel_ref.as_ref();
+        let tunnel = tunnel.map(|tunnel| Reference {
+            field: "tunnelRef",
+            kind: "Tunnel",
+            name: tunnel.name.clone(),
+        });
+        std::iter::once(zone).chain(tunnel).collect()
+    }
+
+    fn scope(&self, parents: &Parents) -> String {
+        parents.get("zoneRef").map(|zone| zone.id.clone()).unwrap_or_default()
+    }
+
+    fn desired(&self, spec: &DNSRecordSpec, parents: &Parents) -> Result<Desired, SpecError> {
+        let zone = parents
+            .get("zoneRef")
+            .and_then(|zone| zone.spec.get("name"))
+            .and_then(Value::as_str);
+        let zone = dns::zone_name(zone.unwrap_or_default())
+            .map_err(|error| SpecError::new("spec.zoneRef", format!("the zone's name is not usable: {error}")))?;
+        let tunnel = parents.get("tunnelRef").map(|tunnel| tunnel.id.as_str());
+        let wanted = Wanted::from_spec(spec, &zone, tunnel).map_err(|error| SpecError::new("", error.to_string()))?;
+        let body = wanted.body();
+        // Of CNAME records a name has one at most, whatever its target.
+        let exclusive = wanted.record_type == dns::RecordType::Cname;
+        Ok(Desired {
+            key: key(&body),
+            exclusive,
+            body,
+        })
+    }
+
+    async fn list(&self, client: &Client, zone_id: &str) -> Result<Vec<Remote>, Error> {
+        Ok(endpoint::list(client, zone_id)
+            .await?
+            .iter()
+            .map(|record| remote(zone_id, record))
+            .collect())
+    }
+
+    async fn find(&self, client: &Client, zone_id: &str, key: &NaturalKey) -> Result<Vec<Remote>, Error> {
+        let name = key.group.split_once(' ').map_or(key.group.as_str(), |(_, name)| name);
+        let found = endpoint::find_by_name(client, zone_id, name).await?;
+        Ok(found
+            .iter()
+            .map(|record| remote(zone_id, record))
+            .filter(|it| it.key.group == key.group)
+            .collect())
+    }
+
+    async fn get(&self, client: &Client, zone_id: &str, id: &str) -> Result<Option<Remote>, Error> {
+        match endpoint::get(client, zone_id, id).await {
+            Ok(record) => Ok(Some(remote(zone_id, &record))),
+            Err(error) if error.has_code(MISSING) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn create(&self, client: &Client, zone_id: &str, desired: &Desired) -> Result<Remote, Error> {
+        Ok(remote(
+            zone_id,
+            &endpoint::create(client, zone_id, &create_body(desired)).await?,
+        ))
+    }
+
+    async fn update(
+        &self,
+        client: &Client,
+        zone_id: &str,
+        id: &str,
+        desired: &Desired,
+        changes: &[Change],
+    ) -> Result<Remote, Error> {
+        let body = Value::Object(patch_body(desired, changes));
+        Ok(remote(zone_id, &endpoint::patch(client, zone_id, id, &body).await?))
+    }
+
+    async fn delete(&self, client: &Client, zone_id: &str, id: &str) -> Result<(), Error> {
+        match endpoint::delete(client, zone_id, id).await {
+            Err(error) if !error.has_code(MISSING) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn batch(&self) -> Option<&dyn BatchWriter> {
+        Some(self)
+    }
+
+    fn classify(&self, error: &Error) -> Option<Class> {
+        let any = |codes: &[i64]| codes.iter().any(|code| error.has_code(*code));
+        if any(&IDENTICAL) {
+            Some(Class::Exists)
+        } else if any(&CONFLICT) {
+            Some(Class::Blocked(Reason::custom("RecordConflict")))
+        } else if any(&[MISSING]) {
+            Some(Class::Missing)
+        } else if any(&[QUOTA]) {
+            Some(Class::Quota)
+        } else if matches!(error.status(), Some(400 | 422)) {
+            Some(Class::Invalid(Reason::INVALID_SPEC))
+        } else {
+            None
+        }
+    }
+}
+
+#[async_trait]
+impl BatchWriter for RecordAdapter {
+    fn limit(&self) -> NonZeroUsize {
+        BATCH
+    }
+
+    async fn write(&self, client: &Client, zone_id: &str, writes: &[Write]) -> Result<Vec<Written>, Error> {
+        let mut batch = Batch::default();
+        for write in writes {
+            match write {
+                Write::Create { desired } => batch.posts.push(create_body(desired)),
+                Write::Update { id, desired, changes } => {
+                    let mut patch = patch_body(desired, changes);
+                    patch.insert("id".to_owned(), json!(id));
+                    batch.patches.push(Value::Object(patch));
+                }
+                Write::Delete { id } => batch.deletes.push(RecordId { id: id.clone() }),
+            }
+        }
+        let reply = endpoint::batch(client, zone_id, &batch).await?;
+        let (mut patches, mut posts) = (reply.patches.iter(), reply.posts.iter());
+        // The answer mirrors the four lists, each in the order sent.
+        let written = writes.iter().filter_map(|write| match write {
+            Write::Create { .. } => posts.next().map(|record| Written::Stored(remote(zone_id, record))),
+            Write::Update { .. } => patches.next().map(|record| Written::Stored(remote(zone_id, record))),
+            Write::Delete { .. } => Some(Written::Deleted),
+        });
+        Ok(written.collect())
+    }
+}
