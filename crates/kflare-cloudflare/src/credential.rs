@@ -45,8 +45,8 @@ impl Fingerprint {
     }
 }
 
-/// Why a token cannot be put into an `Authorization` header. Cloudflare would answer such a header with
-/// `400 6003 Invalid request headers`, which names no cause.
+/// Why a token cannot be used: it does not fit into an `Authorization` header (Cloudflare would answer
+/// `400 6003 Invalid request headers`, which names no cause), or verifying it says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFault {
     /// There is no token.
@@ -64,6 +64,12 @@ pub enum TokenFault {
     /// Another character that tokens never have.
     #[error("character {0} cannot be part of an API token")]
     Character(usize),
+    /// Cloudflare says that it is switched off.
+    #[error("it is disabled")]
+    Disabled,
+    /// Cloudflare says that its time is over.
+    #[error("it has expired")]
+    Expired,
 }
 
 impl TokenFault {

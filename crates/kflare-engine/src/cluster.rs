@@ -43,6 +43,9 @@ pub enum ClusterError {
     /// This replica may not write.
     #[error("this replica may not write: {0}")]
     Stopped(String),
+    /// The object as it is stored does not fit its schema, so that no part of it can be changed.
+    #[error("the object does not fit its schema: {0}")]
+    Invalid(#[source] Box<kube::Error>),
     /// Anything else.
     #[error("the API server refused: {0}")]
     Api(#[source] Box<kube::Error>),
@@ -53,6 +56,7 @@ impl From<kube::Error> for ClusterError {
         match &error {
             kube::Error::Api(status) if status.code == 409 => Self::Conflict,
             kube::Error::Api(status) if status.code == 404 => Self::NotFound,
+            kube::Error::Api(status) if status.code == 422 => Self::Invalid(Box::new(error)),
             _ => Self::Api(Box::new(error)),
         }
     }

@@ -11,13 +11,17 @@ use kflare_cloudflare::{Client, Error};
 use tokio::time::Instant;
 
 use crate::{
-    errors::{Class, Failure, classify},
+    errors::{Class, Failure},
     index::CollectionKey,
     kind::{Kind, NaturalKey, Remote},
+    observe::failure,
 };
 
 /// A snapshot nobody asked for that long is dropped.
 const IDLE: Duration = Duration::from_mins(2);
+
+/// For that long after our own write a list may lag; what it says about that object is confirmed alone.
+pub const LAG: Duration = Duration::from_mins(1);
 
 /// A listing refused for lack of permission is not tried again for that long; objects are then asked for one by one.
 const REFUSED: Duration = Duration::from_hours(1);
@@ -41,6 +45,8 @@ struct State {
     last_used: Option<Instant>,
     last_failure: Option<(Instant, Failure)>,
     refused_until: Option<Instant>,
+    /// A write with an unknown outcome ended then: older snapshots do not show whether it was carried out.
+    doubted: Option<Instant>,
 }
 
 #[derive(Default)]
@@ -97,7 +103,10 @@ impl Collections {
     ) -> Result<(), NotListed> {
         let collection = self.collection(key);
         let asked = Instant::now();
-        let fresh = |state: &State| state.snapshot.as_ref().is_some_and(|it| it.began >= not_before);
+        let fresh = |state: &State| {
+            let not_before = state.doubted.map_or(not_before, |doubted| doubted.max(not_before));
+            state.snapshot.as_ref().is_some_and(|it| it.began >= not_before)
+        };
         {
             let mut state = collection.state();
             state.last_used = Some(asked);
@@ -126,7 +135,9 @@ impl Collections {
         let mut state = collection.state();
         match listed {
             Ok(items) => {
-                state.written.retain(|_, written| written.at >= began);
+                state
+                    .written
+                    .retain(|_, written| written.at >= began || written.at.elapsed() < LAG);
                 state.snapshot = Some(Snapshot::new(began, items));
                 state.last_failure = None;
                 Ok(())
@@ -219,6 +230,11 @@ impl Collections {
         );
     }
 
+    /// A write ended without a word about its outcome: only a list begun from now on can tell.
+    pub fn doubt(&self, key: &CollectionKey) {
+        self.collection(key).state().doubted = Some(Instant::now());
+    }
+
     /// Age of each snapshot, for metrics.
     pub fn ages(&self) -> Vec<(CollectionKey, Duration)> {
         let all = self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -271,12 +287,7 @@ async fn list(
     scope: &str,
     expected: &BTreeSet<String>,
 ) -> Result<Vec<Remote>, Failure> {
-    let failure = |error: Error| {
-        Failure::new(
-            kind.classify(&error).unwrap_or_else(|| classify(&error)),
-            error.to_string(),
-        )
-    };
+    let failure = |error: Error| failure(kind, &error);
     let items = kind.list(client, scope).await.map_err(failure)?;
     let listed: BTreeSet<&str> = items.iter().map(|remote| remote.id.as_str()).collect();
     let missing: Vec<&String> = expected.iter().filter(|id| !listed.contains(id.as_str())).collect();

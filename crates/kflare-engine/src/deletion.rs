@@ -200,6 +200,13 @@ async fn carry_out(
             match deleted.map_err(|failed| failed.failure) {
                 Ok(_) => {}
                 Err(failure) if failure.class == Class::Missing => {}
+                // A delete has nothing of the spec in it that could be invalid.
+                Err(Failure {
+                    class: Class::Invalid(_),
+                    message,
+                }) => {
+                    return Err(Failure::new(Class::Blocked(Reason::TERMINAL_ERROR), message));
+                }
                 Err(failure) => return Err(failure),
             }
             report::event(

@@ -21,6 +21,7 @@ use futures::{
 use kflare_cloudflare::{Pool, WriteGate};
 use kube::{Client, ResourceExt, runtime::watcher::Event as WatchEvent};
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use crate::{
     clock::{Chance, WallClock},
@@ -170,7 +171,6 @@ impl Engine {
             readiness: self.readiness.clone(),
             working: false,
             schedule: Schedule::default(),
-            swept: BTreeSet::new(),
             passes: FuturesUnordered::new(),
             side: FuturesUnordered::new(),
             event_writers: 0,
@@ -215,7 +215,7 @@ impl Engine {
         if result.is_ok() {
             // The lease is kept while passes end, so that their last writes are still allowed.
             run.drain(&mut election).await;
-            if let Some(elector) = &self.elector {
+            if let Some(elector) = self.elector.as_ref().filter(|_| self.leadership.leads()) {
                 elector.release().await;
             }
         }
@@ -291,7 +291,6 @@ struct Run {
     /// Leads, and the store is filled.
     working: bool,
     schedule: Schedule,
-    swept: BTreeSet<crate::index::CollectionKey>,
     passes: FuturesUnordered<BoxFuture<'static, PassDone>>,
     side: FuturesUnordered<BoxFuture<'static, SideDone>>,
     event_writers: usize,
@@ -367,7 +366,14 @@ impl Run {
                 .pop(Instant::now(), &mut |kind| context.has_worker(kind));
             let Some((key, lane)) = next else { break };
             context.worker_starts(&key.kind);
-            self.passes.push(run_pass(context.clone(), key, lane).boxed());
+            let span = tracing::error_span!(
+                "reconcile",
+                kind = %key.kind,
+                namespace = key.namespace.as_deref().unwrap_or_default(),
+                name = %key.name
+            );
+            self.passes
+                .push(run_pass(context.clone(), key, lane).instrument(span).boxed());
         }
         while self.event_writers < EVENT_WRITERS {
             let Some(event) = self.context.next_event() else { break };
@@ -483,12 +489,11 @@ impl Run {
     fn on_timer(&mut self) {
         let now = Instant::now();
         if self.working {
-            for key in self.schedule.take_due(&self.context) {
+            for (key, extent) in self.schedule.take_due(&self.context) {
                 let context = self.context.clone();
-                let first = self.swept.insert(key.clone());
                 self.side.push(
                     async move {
-                        sweep::sweep(&context, &key, first).await;
+                        sweep::sweep(&context, &key, extent).await;
                         SideDone::Swept
                     }
                     .boxed(),
@@ -544,7 +549,7 @@ impl Run {
         state.last = Some(Instant::now());
         match fed {
             Fed::Resource(event) => {
-                state.complained = false;
+                state.complained &= matches!(event, WatchEvent::Init);
                 self.take_resource(id, event);
             }
             Fed::Secret(event) => self.take_secret(id, event),

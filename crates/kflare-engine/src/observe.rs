@@ -7,12 +7,13 @@ use kflare_cloudflare::{Client, Error};
 use tokio::time::{Duration, Instant};
 
 use crate::{
-    collections::{Collections, NotListed, Seen},
+    collections::{Collections, LAG, NotListed, Seen},
     decide::Observed,
-    errors::{Failure, classify},
+    errors::{Class, Failure, classify},
     index::CollectionKey,
     kind::{Kind, Lifecycle, NaturalKey, Remote},
     object::Recorded,
+    reason::Reason,
 };
 
 /// A snapshot of that age is new enough for a pass.
@@ -20,9 +21,6 @@ pub const FRESH: Duration = Duration::from_secs(30);
 
 /// Up to so many resources of a collection are asked for one by one rather than by listing it.
 pub const FEW: usize = 2;
-
-/// For that long after our own write a list may lag; what it says about that object is confirmed alone.
-const LAG: Duration = Duration::from_mins(1);
 
 /// What to look at.
 pub struct Look<'a> {
@@ -120,10 +118,11 @@ async fn recorded(
         .map_err(|error| failure(look.kind, &error))
 }
 
-/// The failure that an error means for a kind.
+/// The failure that an error in answer to a look-up means. One that is refused says nothing about the spec.
 pub fn failure(kind: &dyn Kind, error: &Error) -> Failure {
-    Failure::new(
-        kind.classify(error).unwrap_or_else(|| classify(error)),
-        error.to_string(),
-    )
+    let class = match kind.classify(error).unwrap_or_else(|| classify(error)) {
+        Class::Invalid(_) => Class::Blocked(Reason::TERMINAL_ERROR),
+        class => class,
+    };
+    Failure::new(class, error.to_string())
 }

@@ -116,7 +116,12 @@ impl Pass<'_> {
             match self.execute(&object, &work, &plan, &observed).await {
                 // Cloudflare knows an object that our list did not show: look anew, once, and decide about that.
                 Err(failure) if failure.class == Class::Exists && attempt == 0 => {
-                    object = self.disown_intent(&object).await?;
+                    // Unless an earlier create may have made it: then the intent is what tells.
+                    let doubtful = self.context.recorded(&object).intent.is_some();
+                    object = self.context.index().get(&object.key).unwrap_or(object);
+                    if !doubtful {
+                        object = self.disown_intent(&object).await?;
+                    }
                     (plan, observed) = self.plan(&object, &work, Instant::now()).await?;
                 }
                 other => return other,
@@ -219,7 +224,10 @@ impl Pass<'_> {
             };
             return Err(Failure::new(class, "Cloudflare's rate limit is exhausted"));
         }
+        let standing = self.context.recorded(object).intent;
         let (object, intent) = self.announce(object, work).await?;
+        // An earlier create of the same intent may have been carried out, whatever becomes of this one.
+        let doubtful = standing.as_ref() == Some(&intent);
         self.context.mark_sent(&object, &intent);
         let written = self
             .write(
@@ -233,7 +241,7 @@ impl Pass<'_> {
             Ok(Some(remote)) => remote,
             Ok(None) => return Err(Failure::new(Class::Bug, "a create returned no object")),
             Err(failed) => {
-                if !failed.unknown {
+                if !failed.unknown && !doubtful {
                     self.context.mark_unsent(&object, &intent);
                     if matches!(
                         failed.failure.class,
@@ -258,9 +266,9 @@ impl Pass<'_> {
             .report_synced(&object, work, &remote, Some(Origin::Created), Stage::Created)
             .await?;
         // Only then is the intent done with; as long as the id is not stored, the intent is what finds the object.
-        let stored = self.context.index().get(&object.key);
-        let stored = stored.filter(|it| self.context.recorded(it).id.as_deref() == Some(&remote.id));
-        let Some(object) = stored else { return Ok(next) };
+        let Some(object) = self.stored(&object, &remote.id) else {
+            return Ok(next);
+        };
         let object = self.claim(&object, &remote.id, None).await?;
         // What Cloudflare does not take at creation (a plan, a pause) is set afterwards.
         let left = diff(&work.prepared.desired.body, &remote.body, self.kind.descriptor().fields);
@@ -272,7 +280,10 @@ impl Pass<'_> {
     }
 
     async fn update(&self, object: &Arc<Object>, work: &Work, id: &str, changes: &[Change]) -> Result<Next, Failure> {
-        let drift = object.is_ready_at_generation() || object.ready().reason == Reason::CONTESTED.as_str();
+        let ready = object.ready();
+        let contested =
+            ready.reason == Reason::CONTESTED.as_str() && ready.observed_generation == Some(object.generation);
+        let drift = object.is_ready_at_generation() || contested;
         if drift {
             let ruling = self.context.contests().rule(&object.uid, changes, Instant::now());
             if let Ruling::Hold { fields, until } = ruling {
@@ -334,8 +345,19 @@ impl Pass<'_> {
             ),
         };
         report::event(self.context, &object, Severity::Normal, reason, "Adopt", note);
-        self.report_synced(&object, work, &remote, Some(origin), Stage::Final)
-            .await
+        let next = self
+            .report_synced(&object, work, &remote, Some(origin), Stage::Final)
+            .await?;
+        if let Some(object) = self.stored(&object, id) {
+            self.claim(&object, id, None).await?;
+        }
+        Ok(next)
+    }
+
+    /// The resource as it is stored, if `id` is recorded in it.
+    fn stored(&self, object: &Object, id: &str) -> Option<Arc<Object>> {
+        let stored = self.context.index().get(&object.key)?;
+        (self.context.recorded(&stored).id.as_deref() == Some(id)).then_some(stored)
     }
 
     async fn change(&self, work: &Work, id: &str, changes: &[Change]) -> Result<Remote, Failure> {
@@ -412,8 +434,8 @@ impl Pass<'_> {
         Ok(self.context.wrote(written))
     }
 
-    /// Finalizer, claim label and, when it comes under management, how; the intent is done with. Nothing is written when all
-    /// is as it should be.
+    /// Finalizer, claim label and, when it comes under management, how. The intent is done with, unless it is what the object
+    /// was found by and the id is still to be recorded. Nothing is written when all is as it should be.
     async fn claim(&self, object: &Arc<Object>, id: &str, taken: Option<Origin>) -> Result<Arc<Object>, Failure> {
         let mut metadata = Map::new();
         if !object.has_finalizer() {
@@ -426,7 +448,7 @@ impl Pass<'_> {
             metadata.insert("labels".to_owned(), json!({ claim.label.as_ref(): id }));
         }
         let mut annotations = Map::new();
-        if object.annotation(names::CREATE_INTENT).is_some() {
+        if object.annotation(names::CREATE_INTENT).is_some() && taken != Some(Origin::Created) {
             annotations.insert(names::CREATE_INTENT.to_owned(), Value::Null);
         }
         if taken == Some(Origin::Adopted) && object.annotation(names::ADOPTED) != Some("true") {
@@ -603,7 +625,7 @@ impl Pass<'_> {
         let works = ready.status == "True" && !object.deleting;
         let failures = self.context.queue().failures(key);
         let verified = self.kind.descriptor().lifecycle == Lifecycle::Verified;
-        tracing::debug!(kind = %key.kind, namespace = key.namespace.as_deref(), name = %key.name, class = ?failure.class, message = %failure.message, "pass failed");
+        tracing::debug!(kind = %key.kind, namespace = key.namespace.as_deref(), name = %key.name, class = ?failure.class, detail = %failure.message, "pass failed");
         match &failure.class {
             Class::StoreConflict | Class::Stopped => return Next::Retry(failure.class),
             Class::RateLimited { until, by_cloudflare } => {
@@ -714,6 +736,9 @@ pub(crate) async fn write_through(
                 WriteError::Lost => Class::Transient,
             };
             let unknown = error.outcome_unknown();
+            if unknown {
+                context.collections.doubt(collection);
+            }
             return Err(Failed {
                 failure: Failure::new(class, error.to_string()),
                 unknown,

@@ -60,9 +60,14 @@ pub(crate) async fn write(
         // The object is gone, or another of the same name has taken its place.
         Err(ClusterError::NotFound | ClusterError::Conflict) => Next::Retry(Class::StoreConflict),
         Err(ClusterError::Stopped(_)) => Next::Retry(Class::Stopped),
+        // Status cannot be written on an object that the API server itself no longer takes: an Event has to do.
+        Err(ClusterError::Invalid(_)) => {
+            let (severity, reason) = (Severity::Warning, ready.reason.as_str());
+            event(context, object, severity, reason, "Reconcile", ready.message.clone());
+            Next::Retry(Class::Invalid(ready.reason.clone()))
+        }
         Err(error) => {
-            let key = &object.key;
-            tracing::warn!(kind = %key.kind, namespace = key.namespace.as_deref(), name = %key.name, %error, "status not written");
+            tracing::warn!(%error, "status not written");
             Next::Retry(Class::Transient)
         }
     }
@@ -75,8 +80,7 @@ fn tell_transition(context: &Context, before: &Object, after: &Object, ready: &R
     }
     let good = new.status == "True" || ready.reason == Reason::PAUSED || ready.reason == Reason::DELETING;
     let severity = if good { Severity::Normal } else { Severity::Warning };
-    let key = &after.key;
-    tracing::info!(kind = %key.kind, namespace = key.namespace.as_deref(), name = %key.name, ready = %new.status, reason = %new.reason, message = %ready.message, "condition");
+    tracing::info!(ready = %new.status, reason = %new.reason, detail = %ready.message, "condition");
     event(
         context,
         after,
@@ -98,7 +102,7 @@ pub(crate) fn event(
 ) {
     let key = &object.key;
     if action != "Reconcile" {
-        tracing::info!(kind = %key.kind, namespace = key.namespace.as_deref(), name = %key.name, reason, %note, "event");
+        tracing::info!(reason, %note, "event");
     }
     context.tell(Event {
         about: key.clone(),

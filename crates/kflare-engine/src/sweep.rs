@@ -1,7 +1,11 @@
 //! Drift checks: each collection in use is listed once an interval, every resource in it is decided about in memory, and
 //! only those whose plan is not what their condition says get a pass. In steady state a sweep costs one list and nothing else.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use tokio::time::Instant;
 
@@ -25,10 +29,21 @@ use crate::{
 /// while kflare was not running is not waited for.
 pub(crate) const START_SPREAD: Duration = Duration::from_secs(30);
 
+/// Which resources of a collection a sweep looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All: what changed while kflare was not running is not waited for.
+    All,
+    /// Those that have scheduled checks.
+    Scheduled,
+}
+
 /// When each collection is looked at next.
 #[derive(Default)]
 pub(crate) struct Schedule {
     due: BTreeMap<CollectionKey, Instant>,
+    /// Found at the start and not looked at since.
+    unseen: BTreeSet<CollectionKey>,
     started: bool,
 }
 
@@ -37,6 +52,7 @@ impl Schedule {
     pub fn update(&mut self, context: &Context) {
         let in_use: Vec<CollectionKey> = context.index().collections().cloned().collect();
         self.due.retain(|key, _| in_use.binary_search(key).is_ok());
+        self.unseen.retain(|key| in_use.binary_search(key).is_ok());
         let now = Instant::now();
         for key in in_use {
             if self.due.contains_key(&key) {
@@ -46,6 +62,7 @@ impl Schedule {
                 // Every object in it has just been made or adopted by a pass of its own.
                 interval(context, &key).map(|interval| now + jittered(&context.chance, interval))
             } else {
+                self.unseen.insert(key.clone());
                 Some(now + START_SPREAD.mul_f64(context.chance.unit()))
             };
             if let Some(at) = at {
@@ -60,8 +77,8 @@ impl Schedule {
         self.due.values().min().copied()
     }
 
-    /// The collections that are due; each gets its next time.
-    pub fn take_due(&mut self, context: &Context) -> Vec<CollectionKey> {
+    /// The collections that are due, each with whose drift is looked for; each gets its next time.
+    pub fn take_due(&mut self, context: &Context) -> Vec<(CollectionKey, Extent)> {
         let now = Instant::now();
         let due: Vec<CollectionKey> = self
             .due
@@ -75,7 +92,15 @@ impl Schedule {
                 None => self.due.insert(key.clone(), now + Duration::from_hours(24)),
             };
         }
-        due
+        let with_extent = |key: CollectionKey| {
+            let extent = if self.unseen.remove(&key) {
+                Extent::All
+            } else {
+                Extent::Scheduled
+            };
+            (key, extent)
+        };
+        due.into_iter().map(with_extent).collect()
     }
 }
 
@@ -107,18 +132,20 @@ fn drift_interval(object: &Object, default: DriftCheck) -> Option<Duration> {
 
 /// Looks at one collection. Failures are left to the next sweep: a check that could not be made says nothing about the
 /// objects.
-pub(crate) async fn sweep(context: &Context, key: &CollectionKey, first: bool) {
+pub(crate) async fn sweep(context: &Context, key: &CollectionKey, extent: Extent) {
     let members = context.index().members(key);
     let default = context.settings.defaults.drift_check;
     let members: Vec<Arc<Object>> = members
         .into_iter()
-        .filter(|it| first || drift_interval(it, default).is_some())
+        .filter(|it| extent == Extent::All || drift_interval(it, default).is_some())
         .collect();
     let Some(kind) = members.first().and_then(|object| context.kinds.get(&object.key.kind)) else {
         return;
     };
+    // What has just failed is tried again by its own back-off, not by every check.
+    let at_rest = |object: &&Arc<Object>| context.queue().failures(&object.key) == 0;
     if members.len() <= FEW || !kind.descriptor().listable || context.collections.is_refused(key) {
-        return enqueue(context, members.iter());
+        return enqueue(context, members.iter().filter(at_rest));
     }
     let Some(account) = members
         .first()
@@ -132,7 +159,7 @@ pub(crate) async fn sweep(context: &Context, key: &CollectionKey, first: bool) {
     let client = match context.credentials.client(&account, &source).await {
         Ok(client) => client.in_lane(Priority::DriftCheck).read_only(),
         Err(failure) => {
-            tracing::debug!(collection = ?key, message = %failure.message, "drift check not made");
+            tracing::debug!(collection = ?key, detail = %failure.message, "drift check not made");
             return;
         }
     };
@@ -149,9 +176,9 @@ pub(crate) async fn sweep(context: &Context, key: &CollectionKey, first: bool) {
                 .collect();
             enqueue(context, drifted.iter());
         }
-        Err(NotListed::Refused) => enqueue(context, members.iter()),
+        Err(NotListed::Refused) => enqueue(context, members.iter().filter(at_rest)),
         Err(NotListed::Failed(failure)) => {
-            tracing::debug!(collection = ?key, message = %failure.message, "drift check not made");
+            tracing::debug!(collection = ?key, detail = %failure.message, "drift check not made");
         }
     }
 }
@@ -181,9 +208,10 @@ fn needs_pass(context: &Context, key: &CollectionKey, object: &Arc<Object>) -> b
     };
     let recorded = context.recorded(&object);
     let Some(id) = &recorded.id else { return true };
+    let failing = context.queue().failures(&object.key) > 0;
     let remote = match context.collections.seen(key, id) {
         Seen::Present(remote) => remote,
-        Seen::Unsure => return true,
+        Seen::Unsure => return !failing,
     };
     let observed = Observed {
         recorded: Some(Arc::unwrap_or_clone(remote)),
@@ -194,8 +222,9 @@ fn needs_pass(context: &Context, key: &CollectionKey, object: &Arc<Object>) -> b
             context.contests().at_rest(&object.uid, Instant::now());
             false
         }
+        Plan::NoOp { .. } => true,
         Plan::Blocked { reason, .. } | Plan::Wait { reason, .. } => object.ready().reason != reason.as_str(),
-        _ => true,
+        _ => !failing,
     }
 }
 

@@ -118,6 +118,8 @@ struct Steady<K, F> {
     open: F,
     inner: Inner<K>,
     failures: u32,
+    /// The last thing that came was a failure.
+    pause: bool,
     chance: Chance,
 }
 
@@ -130,20 +132,25 @@ where
         inner: open(),
         open,
         failures: 0,
+        pause: false,
         chance: chance.clone(),
     };
     stream::unfold(state, move |mut state| async move {
-        if state.failures > 0 {
+        if std::mem::take(&mut state.pause) {
             let delay = state.chance.jitter(backoff(state.failures, BACKOFF), 0.25);
             tokio::time::sleep(delay).await;
         }
         let fed = match state.inner.next().await {
             Some(Ok(event)) => {
-                state.failures = 0;
+                // The start of a list is not yet a success: what comes next may be its refusal.
+                if !matches!(event, Event::Init) {
+                    state.failures = 0;
+                }
                 wrap(event)
             }
             Some(Err(error)) => {
                 state.failures = state.failures.saturating_add(1);
+                state.pause = true;
                 // kube retries a refused start from the same resourceVersion for ever; only a new list helps.
                 if is_gone(&error) {
                     state.inner = (state.open)();
@@ -152,6 +159,7 @@ where
             }
             None => {
                 state.failures = state.failures.saturating_add(1);
+                state.pause = true;
                 state.inner = (state.open)();
                 Fed::Failed(Trouble {
                     absent: false,
@@ -183,7 +191,10 @@ fn trouble(error: &watcher::Error) -> Trouble {
     let mut message = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
-        message = format!("{message}: {inner}");
+        let text = inner.to_string();
+        if !message.contains(&text) {
+            message = format!("{message}: {text}");
+        }
         cause = inner.source();
     }
     Trouble {

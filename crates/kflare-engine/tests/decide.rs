@@ -1,5 +1,12 @@
 //! The decision as a table, and laws that hold for every situation.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;

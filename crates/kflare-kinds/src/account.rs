@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kflare_api::account::CloudflareAccountSpec;
-use kflare_cloudflare::{Client, Error, endpoints::accounts};
+use kflare_cloudflare::{Client, Error, TokenFault, endpoints::accounts};
 use kflare_engine::{
     Adapter, Desired, KindDescriptor, NaturalKey, Parents, Reason, Reference, Remote, SpecError,
     errors::Class,
@@ -105,6 +105,11 @@ impl Adapter for AccountAdapter {
             }
             Err(error) => return Err(error),
         };
+        match token.status.as_str() {
+            "disabled" => return Err(Error::InvalidToken(TokenFault::Disabled)),
+            "expired" => return Err(Error::InvalidToken(TokenFault::Expired)),
+            _ => {}
+        }
         let name = account_name(client, account_id).await?;
         let status = json!({
             "accountName": name,

@@ -189,8 +189,15 @@ impl Adapter for ZoneAdapter {
         }
     }
 
-    async fn delete(&self, client: &Client, _account_id: &str, id: &str) -> Result<(), Error> {
-        zones::delete(client, id).await
+    async fn delete(&self, client: &Client, account_id: &str, id: &str) -> Result<(), Error> {
+        match zones::delete(client, id).await {
+            // Gone already, when the zone cannot be found in any way either.
+            Err(error) if matches!(error.status(), Some(400 | 404)) => match self.get(client, account_id, id).await? {
+                None => Ok(()),
+                Some(_) => Err(error),
+            },
+            other => other,
+        }
     }
 
     fn classify(&self, error: &Error) -> Option<Class> {

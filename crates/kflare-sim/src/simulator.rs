@@ -235,6 +235,16 @@ impl Simulator {
         })
     }
 
+    /// Deletes a zone (by id or name) with everything in it, as somebody else would.
+    pub fn foreign_delete_zone(&self, zone: &str) -> Result<(), Refusal> {
+        self.with(|core| {
+            let id = core.world.find_zone(zone).ok_or_else(zones::unknown)?.id.clone();
+            let now = core.config.clock.now();
+            core.world.remove_zone(&id, now);
+            Ok(())
+        })
+    }
+
     fn change_zone(&self, zone: &str, change: impl FnOnce(&mut Zone, Timestamp)) -> Result<(), Refusal> {
         self.with(|core| {
             let mut zone = Zone::clone(core.world.find_zone(zone).ok_or_else(zones::unknown)?);
