@@ -1,1 +1,19 @@
-//! Test support: a real control plane, an in-memory API server and the seeded simulation.
+//! Test support: a real control plane, an in-memory API server and the parts of the seeded simulation.
+//!
+//! - [`control_plane`]: etcd and kube-apiserver as child processes that cannot outlive the test.
+//! - [`cluster`]: what tests do with any cluster: install CRDs, take a namespace, wait for a condition.
+//! - [`memory_api`]: a Kubernetes API server as a `tower` service under a real `kube::Client`, on tokio's paused clock.
+//! - [`life`]: one life of the controller under test, which can be killed at any request or poll.
+//! - [`clock`]: the wall clock that goes with tokio's paused one.
+//! - [`sim_transport`]: the Cloudflare simulator under the Cloudflare client, for one life.
+//! - [`simulation`]: the whole controller between the two, driven by seeded users.
+//! - [`trace`]: the shared, byte-comparable record of everything that crossed a seam.
+
+pub mod clock;
+pub mod cluster;
+pub mod control_plane;
+pub mod life;
+pub mod memory_api;
+pub mod sim_transport;
+pub mod simulation;
+pub mod trace;

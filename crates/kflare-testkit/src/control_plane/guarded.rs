@@ -1,0 +1,182 @@
+//! A child process that cannot outlive this one.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+
+/// Runs `"$@"` with its output in `$log`, reports its process id, and kills it as soon as our standard input ends.
+/// The kernel closes that pipe however the parent ends, so this needs no cooperation from it. A stopped process is
+/// killed as well. The wrapper ends with the child, whichever way that went.
+const SUPERVISE: &str = r#"
+exec 3<&0
+log=$1
+shift
+"$@" 3<&- </dev/null >>"$log" 2>&1 &
+child=$!
+( read -r _ <&3; kill -KILL "$child" ) >/dev/null 2>&1 &
+watchdog=$!
+echo "$child"
+exec >/dev/null 3<&-
+wait "$child"
+status=$?
+kill "$watchdog" 2>/dev/null
+exit "$status"
+"#;
+
+/// Removes the folder `$1` when our standard input ends, unless a line comes first. What is still being killed may
+/// write a file meanwhile, hence the repetition (at most ten seconds).
+const REMOVE_AFTERWARDS: &str = r#"
+read -r _ && exit 0
+tries=0
+while rm -rf "$1" 2>/dev/null; sleep 0.1; [ -e "$1" ] && [ "$tries" -lt 100 ]; do tries=$((tries + 1)); done
+"#;
+
+/// A process that is killed when this value is dropped, and when this process ends in any way whatsoever.
+#[derive(Debug)]
+pub(super) struct Guarded {
+    name: &'static str,
+    pid: u32,
+    log: PathBuf,
+    wrapper: Child,
+    lifeline: Option<ChildStdin>,
+}
+
+impl Guarded {
+    /// Starts `program`; what it prints is appended to `log`.
+    pub(super) fn spawn(name: &'static str, program: &Path, arguments: &[String], log: PathBuf) -> io::Result<Self> {
+        let mut wrapper = Command::new("sh")
+            .args(["-c", SUPERVISE, "sh"])
+            .arg(&log)
+            .arg(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            // A Ctrl-C in the terminal is for us; the children go when we do.
+            .process_group(0)
+            .spawn()?;
+        let lifeline = wrapper.stdin.take();
+        let mut line = String::new();
+        if let Some(output) = wrapper.stdout.take() {
+            BufReader::new(output).read_line(&mut line)?;
+        }
+        let pid = line
+            .trim()
+            .parse()
+            .map_err(|_| io::Error::other(format!("no process id from the wrapper of {name}: {line:?}")))?;
+        Ok(Self {
+            name,
+            pid,
+            log,
+            wrapper,
+            lifeline,
+        })
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// How the process ended, if it has.
+    pub(super) fn exited(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.wrapper.try_wait()
+    }
+
+    /// Sends a signal by name, such as `STOP`.
+    pub(super) fn signal(&self, signal: &str) -> io::Result<()> {
+        let status = Command::new("kill")
+            .args(["-s", signal, "--"])
+            .arg(self.pid.to_string())
+            .status()?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(io::Error::other(format!(
+                "kill -s {signal} of {} failed: {status}",
+                self.name
+            )))
+        }
+    }
+
+    /// Kills the process and waits until it is gone (milliseconds).
+    pub(super) fn kill(&mut self) {
+        self.lifeline.take();
+        // Fails only when it was waited for already, and then there is nothing left to do.
+        let _ = self.wrapper.wait();
+    }
+
+    /// The last `bytes` of the log.
+    pub(super) fn log_tail(&self, bytes: u64) -> String {
+        let read = || -> io::Result<String> {
+            let mut file = File::open(&self.log)?;
+            let start = file.metadata()?.len().saturating_sub(bytes);
+            file.seek(SeekFrom::Start(start))?;
+            let mut tail = Vec::new();
+            file.read_to_end(&mut tail)?;
+            Ok(String::from_utf8_lossy(&tail).into_owned())
+        };
+        read().unwrap_or_else(|error| format!("({} cannot be read: {error})", self.log.display()))
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A temporary folder which goes when this value is dropped or this process ends, unless it is kept.
+#[derive(Debug)]
+pub(super) struct WorkFolder {
+    path: PathBuf,
+    remover: Child,
+    lifeline: Option<ChildStdin>,
+}
+
+impl WorkFolder {
+    pub(super) fn create() -> io::Result<Self> {
+        let path = tempfile::Builder::new()
+            .prefix("kflare-control-plane-")
+            .tempdir()?
+            .keep();
+        let mut remover = Command::new("sh")
+            .args(["-c", REMOVE_AFTERWARDS, "sh"])
+            .arg(&path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        let lifeline = remover.stdin.take();
+        Ok(Self {
+            path,
+            remover,
+            lifeline,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Leaves the folder where it is, for a person to look at.
+    pub(super) fn keep(&mut self) -> io::Result<()> {
+        if let Some(mut lifeline) = self.lifeline.take() {
+            io::Write::write_all(&mut lifeline, b"keep\n")?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for WorkFolder {
+    fn drop(&mut self) {
+        self.lifeline.take();
+        let _ = self.remover.wait();
+    }
+}

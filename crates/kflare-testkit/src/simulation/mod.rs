@@ -1,0 +1,205 @@
+//! The whole controller in one process: the engine with all its watches and its queue, the in-memory API server and the
+//! Cloudflare simulator, single-threaded on tokio's paused clock. The same seed gives the same trace, byte for byte.
+
+mod user;
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use k8s_openapi::api::{
+    coordination::v1::Lease,
+    core::v1::{Namespace, Secret},
+    events::v1::Event,
+};
+use kflare_cloudflare::{BaseUrl, Metrics as ClientMetrics, Pool, PoolOptions, WallClock};
+use kflare_engine::{
+    Engine, EngineError, EngineOptions, Settings,
+    lease::LeaseOptions,
+    metrics::Metrics,
+    policy::{DefaultDeletion, DriftCheck},
+    resolve::Defaults,
+};
+use kflare_sim::{SimConfig, Simulator};
+use tokio::{runtime::Builder, sync::Notify, time::sleep};
+
+pub use self::user::{NAMESPACE, Told, User, everything, token};
+use crate::{
+    clock::VirtualClock,
+    life::Life,
+    memory_api::{MemoryApi, MemoryApiConfig, ResourceType},
+    sim_transport::SimTransport,
+    trace::Trace,
+};
+
+/// The account of every simulation.
+pub const ACCOUNT_ID: &str = "0123456789abcdef0123456789abcdef";
+
+/// A cluster and a Cloudflare, and the time they share.
+#[derive(Clone)]
+pub struct World {
+    /// The API server.
+    pub api: MemoryApi,
+    /// Cloudflare.
+    pub cloudflare: Simulator,
+    /// The way from controllers to Cloudflare.
+    pub way: SimTransport,
+    seed: u64,
+    clock: VirtualClock,
+    trace: Trace,
+}
+
+struct Clock(VirtualClock);
+
+impl WallClock for Clock {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+}
+
+/// What can be set about a controller.
+#[derive(Clone, Debug)]
+pub struct ControllerOptions {
+    /// `--drift-check-interval`.
+    pub drift_check: DriftCheck,
+    /// Contend for the lease, as this replica; none runs alone.
+    pub replica: Option<String>,
+    /// `--default-deletion-policy`.
+    pub deletion: DefaultDeletion,
+}
+
+impl Default for ControllerOptions {
+    fn default() -> Self {
+        Self {
+            drift_check: DriftCheck::Every(Duration::from_mins(10)),
+            replica: None,
+            deletion: DefaultDeletion::default(),
+        }
+    }
+}
+
+/// Runs `scenario` in a world of its own on a paused clock and returns its result with the trace.
+///
+/// # Panics
+/// When the runtime cannot be built.
+#[allow(clippy::expect_used)] // nothing can be tested without a runtime
+pub fn simulate<T, F: Future<Output = T>>(seed: u64, scenario: impl FnOnce(World) -> F) -> (T, Vec<String>) {
+    let runtime = Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without I/O");
+    runtime.block_on(async {
+        let world = World::new(seed);
+        let trace = world.trace.clone();
+        let result = scenario(world).await;
+        (result, trace.lines())
+    })
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let config = MemoryApiConfig::new(seed);
+        let (epoch, trace) = (config.epoch, config.trace.clone());
+        let api = MemoryApi::new(config);
+        for crd in kflare_api::crds() {
+            api.register(ResourceType::from_crd(&crd));
+        }
+        api.register(ResourceType::builtin::<Secret>());
+        api.register(ResourceType::builtin::<Namespace>());
+        api.register(ResourceType::builtin::<Lease>());
+        api.register(ResourceType::builtin::<Event>());
+        let cloudflare = Simulator::new(SimConfig {
+            seed,
+            clock: Arc::new(kflare_sim::VirtualClock::starting_at(epoch)),
+            latency: kflare_sim::Latency::between(Duration::from_millis(20), Duration::from_millis(200)),
+            ..SimConfig::default()
+        });
+        let clock = api.clock();
+        let way = SimTransport::new(cloudflare.clone(), trace.clone(), clock);
+        Self {
+            api,
+            cloudflare,
+            way,
+            seed,
+            clock,
+            trace,
+        }
+    }
+
+    /// Writes a line into the trace.
+    pub fn note(&self, text: impl std::fmt::Display) {
+        self.trace.push(format!("{} {text}", self.clock.stamp()));
+    }
+
+    /// Runs a controller until its life ends (none) or it stops by itself.
+    pub async fn run_controller(&self, life: &Life, options: ControllerOptions) -> Option<Result<(), EngineError>> {
+        let engine = self.engine(life, &options);
+        life.run(engine.run(std::future::pending())).await
+    }
+
+    /// Runs a controller until `stop` is notified and it has stopped cleanly.
+    pub async fn run_controller_until(
+        &self,
+        life: &Life,
+        options: ControllerOptions,
+        stop: Arc<Notify>,
+    ) -> Option<Result<(), EngineError>> {
+        let engine = self.engine(life, &options);
+        life.run(engine.run(async move { stop.notified().await })).await
+    }
+
+    fn engine(&self, life: &Life, options: &ControllerOptions) -> Engine {
+        let clock: Arc<dyn WallClock> = Arc::new(Clock(self.clock));
+        let transport = self.way.transport(life);
+        let pool_options = PoolOptions {
+            base_url: BaseUrl::default(),
+            clock: clock.clone(),
+            seed: self.seed,
+            ..PoolOptions::default()
+        };
+        Engine::new(EngineOptions {
+            kinds: kflare_kinds::kinds(),
+            settings: Settings {
+                defaults: Defaults {
+                    deletion: options.deletion,
+                    drift_check: options.drift_check,
+                },
+                reconcile_timeout: Some(Duration::from_mins(5)),
+                concurrency: 8,
+                namespaces: Vec::new(),
+            },
+            client: self.api.client(life),
+            pool: Pool::new(transport, pool_options, ClientMetrics::unregistered()),
+            clock,
+            seed: self.seed,
+            metrics: Metrics::unregistered(),
+            lease: options.replica.as_ref().map(|replica| LeaseOptions {
+                namespace: "kflare-system".to_owned(),
+                name: "kflare-controller".to_owned(),
+                identity: replica.clone(),
+            }),
+        })
+    }
+
+    /// A user of the cluster and of the account.
+    pub fn user(&self) -> User {
+        User::new(self.clone())
+    }
+
+    /// Waits until `holds`, at most `limit` of virtual time. Returns whether it did.
+    pub async fn until(&self, limit: Duration, mut holds: impl FnMut(&Self) -> bool) -> bool {
+        let end = self.clock.elapsed() + limit;
+        while self.clock.elapsed() < end {
+            if holds(self) {
+                return true;
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        holds(self)
+    }
+
+    /// Lets virtual time pass.
+    pub async fn pass_time(&self, time: Duration) {
+        sleep(time).await;
+    }
+}
