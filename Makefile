@@ -1,0 +1,41 @@
+# Everything a developer does. `make help` lists it.
+SHELL := bash
+.DEFAULT_GOAL := help
+
+KFLARE_CACHE ?= $(HOME)/.cache/kflare
+export KFLARE_CACHE
+# One target folder for all clones of a machine, so that dependencies are built once.
+export CARGO_TARGET_DIR ?= $(KFLARE_CACHE)/target
+
+.PHONY: help
+help: ## This list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+.PHONY: demo
+demo: ## Show kflare at work on a control plane and a simulator started for it (KEEP=1 leaves them running)
+	@hack/demo
+
+.PHONY: test
+test: ## All tests: pure, client, kinds, simulation, cluster, the official SDK
+	@hack/test
+
+.PHONY: lint
+lint: ## Formatting and clippy
+	cargo fmt --all -- --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+.PHONY: deny
+deny: ## Licences, sources and duplicate versions of dependencies
+	@hack/deny
+
+.PHONY: generate
+generate: ## Write what follows from the code: CRDs, RBAC, the kinds reference
+	cargo run --quiet --locked --package kflare -- generate .
+
+.PHONY: check-generated
+check-generated: ## Fail when something generated is stale
+	cargo run --quiet --locked --package kflare -- generate . --check
+
+.PHONY: control-plane
+control-plane: ## Find or build etcd, kube-apiserver and kubectl; prints their folder
+	@hack/test-control-plane
