@@ -15,6 +15,7 @@ use crate::{
     index::CollectionKey,
     kind::{Kind, NaturalKey, Remote},
     observe::failure,
+    queue::backoff,
 };
 
 /// A snapshot nobody asked for that long is dropped.
@@ -26,8 +27,12 @@ pub const LAG: Duration = Duration::from_mins(1);
 /// A listing refused for lack of permission is not tried again for that long; objects are then asked for one by one.
 const REFUSED: Duration = Duration::from_hours(1);
 
+/// How long others wait for the write that finds out whether a refused credential is accepted again.
+const PROBE: Duration = Duration::from_secs(30);
+
 struct Snapshot {
     began: Instant,
+    ended: Instant,
     items: BTreeMap<String, Arc<Remote>>,
     groups: BTreeMap<String, Vec<String>>,
 }
@@ -47,6 +52,20 @@ struct State {
     refused_until: Option<Instant>,
     /// A write with an unknown outcome ended then: older snapshots do not show whether it was carried out.
     doubted: Option<Instant>,
+    writes_refused: Option<Refusal>,
+}
+
+/// Writes that the credential may not make: one caller at a time finds out whether that has changed.
+struct Refusal {
+    until: Instant,
+    times: u32,
+    message: String,
+}
+
+impl Refusal {
+    fn held(&self) -> Failure {
+        Failure::new(Class::Held { until: self.until }, self.message.clone())
+    }
 }
 
 #[derive(Default)]
@@ -55,10 +74,32 @@ struct Collection {
     listing: tokio::sync::Mutex<()>,
 }
 
+impl State {
+    /// Whether the snapshot is new enough and knows of every write in doubt.
+    fn is_fresh(&self, freshness: Freshness) -> bool {
+        self.snapshot.as_ref().is_some_and(|snapshot| {
+            let new_enough = match freshness {
+                Freshness::BegunAt(at) => snapshot.began >= at,
+                Freshness::CompleteAt(at) => snapshot.ended >= at,
+            };
+            new_enough && self.doubted.is_none_or(|doubted| snapshot.began >= doubted)
+        })
+    }
+}
+
 impl Collection {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+}
+
+/// How new a snapshot has to be.
+#[derive(Clone, Copy, Debug)]
+pub enum Freshness {
+    /// Begun no earlier: it shows everything that had happened by then.
+    BegunAt(Instant),
+    /// Complete no earlier. A list that takes longer than it stays fresh would otherwise never be fresh for anybody.
+    CompleteAt(Instant),
 }
 
 /// How an id stands in a snapshot.
@@ -91,26 +132,22 @@ impl Collections {
         all.entry(key.clone()).or_default().clone()
     }
 
-    /// Makes sure that there is a snapshot that was begun no earlier than `not_before`. `expected` are ids that should be
+    /// Makes sure that there is a snapshot that is new enough. `expected` are ids that should be
     /// in it: a list that lacks many of them is not believed before one of them was asked for alone.
     pub async fn refresh(
         &self,
         key: &CollectionKey,
         kind: &dyn Kind,
         client: &Client,
-        not_before: Instant,
+        freshness: Freshness,
         expected: &(dyn Fn() -> BTreeSet<String> + Sync),
     ) -> Result<(), NotListed> {
         let collection = self.collection(key);
         let asked = Instant::now();
-        let fresh = |state: &State| {
-            let not_before = state.doubted.map_or(not_before, |doubted| doubted.max(not_before));
-            state.snapshot.as_ref().is_some_and(|it| it.began >= not_before)
-        };
         {
             let mut state = collection.state();
             state.last_used = Some(asked);
-            if fresh(&state) {
+            if state.is_fresh(freshness) {
                 return Ok(());
             }
             if state.refused_until.is_some_and(|until| until > asked) {
@@ -121,7 +158,7 @@ impl Collections {
         {
             // Somebody else may have done it while we waited; a failure that ended while we waited is ours too.
             let state = collection.state();
-            if fresh(&state) {
+            if state.is_fresh(freshness) {
                 return Ok(());
             }
             if let Some((at, failure)) = &state.last_failure
@@ -162,11 +199,69 @@ impl Collections {
             .is_some_and(|until| until > now)
     }
 
-    /// Lets a refused list be tried again (the token has changed).
+    /// Whether there is a snapshot that is new enough.
+    pub fn is_fresh(&self, key: &CollectionKey, freshness: Freshness) -> bool {
+        self.collection(key).state().is_fresh(freshness)
+    }
+
+    /// Why a write need not be prepared now: the credential was refused lately.
+    pub fn writes_held(&self, key: &CollectionKey) -> Option<Failure> {
+        let collection = self.collection(key);
+        let state = collection.state();
+        let refusal = state.writes_refused.as_ref()?;
+        (Instant::now() < refusal.until).then(|| refusal.held())
+    }
+
+    /// Asks to send a write. While the credential is refused, one caller is let through when a pause is over, and the
+    /// others are told what it was told last.
+    pub fn admit_write(&self, key: &CollectionKey) -> Result<(), Failure> {
+        let collection = self.collection(key);
+        let mut state = collection.state();
+        let Some(refusal) = state.writes_refused.as_mut() else {
+            return Ok(());
+        };
+        let now = Instant::now();
+        if now < refusal.until {
+            return Err(refusal.held());
+        }
+        refusal.until = now + PROBE;
+        Ok(())
+    }
+
+    /// A write was carried out: the credential may write here.
+    pub fn writes_allowed(&self, key: &CollectionKey) {
+        self.collection(key).state().writes_refused = None;
+    }
+
+    /// The credential may not write here. The pauses between probes grow with each refusal.
+    pub fn refuse_writes(&self, key: &CollectionKey, message: &str) {
+        let collection = self.collection(key);
+        let mut state = collection.state();
+        let now = Instant::now();
+        let times = state.writes_refused.as_ref().map_or(0, |refusal| refusal.times);
+        // Refusals of calls that were under way together count once.
+        if state
+            .writes_refused
+            .as_ref()
+            .is_some_and(|refusal| now + PROBE < refusal.until)
+        {
+            return;
+        }
+        let pause = backoff(times + 1, Class::Auth.backoff());
+        state.writes_refused = Some(Refusal {
+            until: now + pause,
+            times: times + 1,
+            message: message.to_owned(),
+        });
+    }
+
+    /// Lets refused lists and writes be tried again (the token has changed).
     pub fn forgive(&self, account: &str) {
         let all = self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         for (_, collection) in all.iter().filter(|(key, _)| &*key.account == account) {
-            collection.state().refused_until = None;
+            let mut state = collection.state();
+            state.refused_until = None;
+            state.writes_refused = None;
         }
     }
 
@@ -272,6 +367,7 @@ impl Snapshot {
         }
         Self {
             began,
+            ended: Instant::now(),
             items: by_id,
             groups,
         }

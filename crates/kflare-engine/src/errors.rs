@@ -24,6 +24,11 @@ pub enum Class {
     },
     /// The credential is refused or may not do this. Retried slowly, and at once when the token changes.
     Auth,
+    /// Another write with the same credential was refused lately, so this one was not sent.
+    Held {
+        /// When the next write finds out whether that has changed.
+        until: Instant,
+    },
     /// The plan or a quota does not allow it. Retried after hours.
     Quota,
     /// Cloudflare refuses this spec. Final until something changes; looked at again once a day.
@@ -46,7 +51,7 @@ impl Class {
         match self {
             Self::StoreConflict | Self::Transient | Self::Stopped => Reason::API_ERROR,
             Self::RateLimited { .. } => Reason::RATE_LIMITED,
-            Self::Auth | Self::Quota | Self::Missing => Reason::TERMINAL_ERROR,
+            Self::Auth | Self::Held { .. } | Self::Quota | Self::Missing => Reason::TERMINAL_ERROR,
             Self::Invalid(reason) | Self::Blocked(reason) => reason.clone(),
             Self::Exists => Reason::ALREADY_EXISTS,
             Self::Bug => Reason::INTERNAL_ERROR,
@@ -65,7 +70,7 @@ impl Class {
             Self::StoreConflict => (Duration::from_millis(100), secs(5)),
             Self::Transient | Self::Missing | Self::Stopped => (secs(1), secs(60)),
             Self::RateLimited { .. } => (secs(1), secs(300)),
-            Self::Auth | Self::Blocked(_) => (secs(60), secs(30 * 60)),
+            Self::Auth | Self::Held { .. } | Self::Blocked(_) => (secs(60), secs(30 * 60)),
             Self::Exists => (secs(3600), secs(6 * 3600)),
             Self::Quota => (secs(30 * 60), secs(6 * 3600)),
             Self::Invalid(_) => (secs(6 * 3600), secs(24 * 3600)),

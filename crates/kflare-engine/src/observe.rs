@@ -4,10 +4,10 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use kflare_cloudflare::{Client, Error};
-use tokio::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::{
-    collections::{Collections, LAG, NotListed, Seen},
+    collections::{Collections, Freshness, LAG, NotListed, Seen},
     decide::Observed,
     errors::{Class, Failure, classify},
     index::CollectionKey,
@@ -34,8 +34,8 @@ pub struct Look<'a> {
     pub recorded: &'a Recorded,
     /// The natural key, for resources without a recorded object.
     pub key: &'a NaturalKey,
-    /// The oldest snapshot to accept.
-    pub not_before: Instant,
+    /// How new a snapshot has to be.
+    pub freshness: Freshness,
     /// Whether few resources share the collection, so that asking for each alone is cheaper than a list.
     pub few: bool,
     /// Ids recorded in the collection.
@@ -60,7 +60,7 @@ pub async fn observe(collections: &Collections, look: &Look<'_>) -> Result<Obser
     }
     let listed = look.kind.descriptor().listable && !look.few && {
         let refreshed = collections
-            .refresh(look.collection, look.kind, look.client, look.not_before, look.expected)
+            .refresh(look.collection, look.kind, look.client, look.freshness, look.expected)
             .await;
         match refreshed {
             Ok(()) => true,

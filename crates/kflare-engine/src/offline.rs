@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::{
-    collections::Collections,
+    collections::{Collections, Freshness},
     credentials::Credentials,
     decide::{Claims, Observed, Situation, decide, decide_deletion},
     index::{Index, Kinds},
@@ -120,11 +120,11 @@ impl Manifests {
     /// Plans all resources, those referred to before those that refer to them.
     pub async fn plan(&mut self, credentials: &dyn Credentials, defaults: Defaults) -> Vec<Planned> {
         let collections = Collections::default();
-        let not_before = Instant::now();
+        let freshness = Freshness::BegunAt(Instant::now());
         let mut planned = Vec::new();
         for key in self.in_order() {
             let outcome = match self
-                .plan_one(&key, credentials, &collections, defaults, not_before)
+                .plan_one(&key, credentials, &collections, defaults, freshness)
                 .await
             {
                 Ok(plan) => PlannedOutcome::Plan(plan),
@@ -174,7 +174,7 @@ impl Manifests {
         credentials: &dyn Credentials,
         collections: &Collections,
         defaults: Defaults,
-        not_before: Instant,
+        freshness: Freshness,
     ) -> Result<Plan, String> {
         let (Some(object), Some(kind)) = (self.index.get(key), self.kinds.get(&key.kind)) else {
             return Err("not loaded".to_owned());
@@ -208,7 +208,7 @@ impl Manifests {
                 collection: &prepared.collection,
                 recorded: &recorded,
                 key: &prepared.desired.key,
-                not_before,
+                freshness,
                 few: self.index.has_few_siblings(key, FEW),
                 expected: &|| self.index.recorded_ids(&prepared.collection),
                 satisfied: &|remote: &Remote| diff(&prepared.desired.body, &remote.body, descriptor.fields).is_empty(),

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::{
     clock::Chance,
-    collections::{NotListed, Seen},
+    collections::{Freshness, NotListed, Seen},
     context::Context,
     credentials::Credentials,
     decide::Observed,
@@ -166,7 +166,7 @@ pub(crate) async fn sweep(context: &Context, key: &CollectionKey, extent: Extent
     let expected = || context.index().recorded_ids(key);
     match context
         .collections
-        .refresh(key, kind, &client, Instant::now(), &expected)
+        .refresh(key, kind, &client, Freshness::BegunAt(Instant::now()), &expected)
         .await
     {
         Ok(()) => {

@@ -1,6 +1,11 @@
 //! The whole controller on a virtual clock: what it does, and that one seed does it twice in the same way.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +18,7 @@ use kflare_testkit::{
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 
 fn start(world: &World, life: &Life) -> tokio::task::JoinHandle<()> {
     let (world, life) = (world.clone(), life.clone());

@@ -214,17 +214,19 @@ impl User {
         events.iter().map(told).collect()
     }
 
-    /// Whether an object is `Ready` for its spec as it stands.
+    /// Whether an object is `Ready` for its spec as it stands, and the pass that made it so has written its last.
     pub fn is_ready(&self, id: &ObjectId) -> bool {
         let Some(object) = self.world.api.get(id) else {
             return false;
         };
         let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
-        conditions.iter().any(|it| {
-            it["type"] == "Ready"
-                && it["status"] == "True"
-                && it["observedGeneration"] == object["metadata"]["generation"]
-        })
+        let announced = !object["metadata"]["annotations"][names::CREATE_INTENT].is_null();
+        !announced
+            && conditions.iter().any(|it| {
+                it["type"] == "Ready"
+                    && it["status"] == "True"
+                    && it["observedGeneration"] == object["metadata"]["generation"]
+            })
     }
 }
 

@@ -1,25 +1,28 @@
 //! One pass over one resource that is to exist: prepare, observe, decide, execute, report.
 
-use std::{sync::Arc, time::Duration};
+mod marks;
+mod outcome;
+
+use std::sync::Arc;
 
 use kflare_api::names;
 use kflare_cloudflare::Client;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
-    clock::whole_seconds,
     cluster::{ClusterError, Severity},
+    collections::Freshness,
     contest::Ruling,
     context::{ClaimsFor, Context},
     decide::{Observed, Situation, decide},
     deletion,
     errors::{Class, Failure, WriteError, classify},
     kind::{Kind, Lifecycle, Remote, Write, Written},
-    object::{Intent, Object, ObjectKey, Origin, Recorded},
+    object::{Object, ObjectKey, Origin, Recorded},
     observe::{FEW, FRESH, Look, observe},
     plan::{Change, Plan, diff, field_names},
-    policy::{DriftCheck, Mode, is_paused},
+    policy::{Mode, is_paused},
     queue::Priority,
     reason::Reason,
     report,
@@ -27,8 +30,7 @@ use crate::{
     status::Ready,
 };
 
-/// What waits for nothing that would wake it is looked at again after that long.
-const SAFETY_NET: Duration = Duration::from_mins(10);
+use outcome::Stage;
 
 /// What is to happen with the resource after a pass.
 #[derive(Debug, PartialEq)]
@@ -72,15 +74,6 @@ pub(crate) struct Pass<'a> {
     pub lane: Priority,
 }
 
-/// How far a resource has come when it is reported.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// Just created; fields that Cloudflare does not take at creation may follow.
-    Created,
-    /// All that was to be written is written.
-    Final,
-}
-
 /// A resource on its way through the pass.
 struct Work {
     prepared: Prepared,
@@ -103,12 +96,13 @@ impl Pass<'_> {
         let work = Work { prepared, client };
         let echo =
             object.annotation(names::RECONCILE_AT) != object.status.pointer("/lastReconcileAt").and_then(Value::as_str);
-        let not_before = if echo {
-            Instant::now()
+        let now = Instant::now();
+        let freshness = if echo {
+            Freshness::BegunAt(now)
         } else {
-            Instant::now().checked_sub(FRESH).unwrap_or_else(Instant::now)
+            Freshness::CompleteAt(now.checked_sub(FRESH).unwrap_or(now))
         };
-        let (mut plan, mut observed) = self.plan(&object, &work, not_before).await?;
+        let (mut plan, mut observed) = self.plan(&object, &work, freshness).await?;
         if prepared_observes(&work.prepared) {
             return Ok(self.report_observed(&object, &work, &plan, &observed).await);
         }
@@ -122,12 +116,17 @@ impl Pass<'_> {
                     if !doubtful {
                         object = self.disown_intent(&object).await?;
                     }
-                    (plan, observed) = self.plan(&object, &work, Instant::now()).await?;
+                    (plan, observed) = self.plan(&object, &work, Freshness::BegunAt(Instant::now())).await?;
                 }
                 other => return other,
             }
         }
         Ok(Next::Settled)
+    }
+
+    /// Whether the pass stands back while writes are refused. What a user has just asked for is tried at once.
+    fn waits_its_turn(&self) -> bool {
+        !matches!(self.lane, Priority::UserChange | Priority::Delete)
     }
 
     async fn client(&self, prepared: &Prepared) -> Result<Client, Failure> {
@@ -145,7 +144,7 @@ impl Pass<'_> {
         })
     }
 
-    async fn plan(&self, object: &Arc<Object>, work: &Work, not_before: Instant) -> Result<(Plan, Observed), Failure> {
+    async fn plan(&self, object: &Arc<Object>, work: &Work, freshness: Freshness) -> Result<(Plan, Observed), Failure> {
         let Work { prepared, client } = work;
         let recorded = self.context.recorded(object);
         let few = self.context.index().has_few_siblings(&object.key, FEW);
@@ -156,12 +155,19 @@ impl Pass<'_> {
             collection: &prepared.collection,
             recorded: &recorded,
             key: &prepared.desired.key,
-            not_before,
+            freshness,
             few,
             expected: &|| self.context.index().recorded_ids(&prepared.collection),
             satisfied: &|remote: &Remote| diff(&prepared.desired.body, &remote.body, fields).is_empty(),
         };
-        let observed = observe(&self.context.collections, &look).await?;
+        // Waiting for a list that somebody else is taking, or taking it, needs no worker.
+        let kind_name: Arc<str> = self.kind.descriptor().kind.as_ref().into();
+        let lists = self.kind.descriptor().listable && !few;
+        let waits = lists && !self.context.collections.is_fresh(&prepared.collection, freshness);
+        let parked = if waits { self.context.park(&kind_name) } else { None };
+        let observed = observe(&self.context.collections, &look).await;
+        drop(parked);
+        let observed = observed?;
         let plan = decide_with(self.context, self.kind, object, prepared, &observed, &recorded);
         if recorded.id.is_some()
             && observed.recorded.is_none()
@@ -225,6 +231,10 @@ impl Pass<'_> {
             return Err(Failure::new(class, "Cloudflare's rate limit is exhausted"));
         }
         let standing = self.context.recorded(object).intent;
+        let held = self.context.collections.writes_held(&work.prepared.collection);
+        if let Some(held) = held.filter(|_| self.waits_its_turn()) {
+            return Err(held);
+        }
         let (object, intent) = self.announce(object, work).await?;
         // An earlier create of the same intent may have been carried out, whatever becomes of this one.
         let doubtful = standing.as_ref() == Some(&intent);
@@ -374,295 +384,6 @@ impl Pass<'_> {
     async fn write(&self, work: &Work, write: Write) -> Result<Option<Remote>, Failed> {
         write_through(self, &work.prepared.collection, &work.client, write).await
     }
-
-    /// Our finalizer and the intent, in one write: from here on neither a crash nor a lost reply can orphan the object.
-    async fn announce(&self, object: &Arc<Object>, work: &Work) -> Result<(Arc<Object>, Intent), Failure> {
-        let key = &work.prepared.desired.key;
-        let intent = Intent {
-            at: whole_seconds(work.client.server_time()),
-            scope: work.prepared.scope.clone(),
-            group: key.group.clone(),
-            member: key.member.clone(),
-            account: work.prepared.account.name.to_string(),
-        };
-        let standing = self.context.recorded(object).intent;
-        // An earlier intent that may have been carried out keeps its time, so that a late effect of it is still ours.
-        if let Some(standing) =
-            standing.filter(|it| it.group == intent.group && it.member == intent.member && it.scope == intent.scope)
-            && object.has_finalizer()
-        {
-            return Ok((object.clone(), standing));
-        }
-        let text = serde_json::to_string(&intent).map_err(|error| Failure::new(Class::Bug, error.to_string()))?;
-        let metadata = json!({ "finalizers": with_finalizer(object), "annotations": { names::CREATE_INTENT: text } });
-        let written = self
-            .context
-            .cluster
-            .patch_metadata(object, metadata)
-            .await
-            .map_err(store_failure)?;
-        Ok((self.context.wrote(written), intent))
-    }
-
-    /// The announced create surely did not happen and will not be repeated as it is.
-    async fn disown_intent(&self, object: &Arc<Object>) -> Result<Arc<Object>, Failure> {
-        if object.annotation(names::CREATE_INTENT).is_none() {
-            return Ok(object.clone());
-        }
-        let metadata = json!({ "annotations": { names::CREATE_INTENT: null } });
-        let written = self
-            .context
-            .cluster
-            .patch_metadata(object, metadata)
-            .await
-            .map_err(store_failure)?;
-        Ok(self.context.wrote(written))
-    }
-
-    /// Our finalizer.
-    async fn hold(&self, object: &Arc<Object>) -> Result<Arc<Object>, Failure> {
-        if object.has_finalizer() {
-            return Ok(object.clone());
-        }
-        let metadata = json!({ "finalizers": with_finalizer(object) });
-        let written = self
-            .context
-            .cluster
-            .patch_metadata(object, metadata)
-            .await
-            .map_err(store_failure)?;
-        Ok(self.context.wrote(written))
-    }
-
-    /// Finalizer, claim label and, when it comes under management, how. The intent is done with, unless it is what the object
-    /// was found by and the id is still to be recorded. Nothing is written when all is as it should be.
-    async fn claim(&self, object: &Arc<Object>, id: &str, taken: Option<Origin>) -> Result<Arc<Object>, Failure> {
-        let mut metadata = Map::new();
-        if !object.has_finalizer() {
-            metadata.insert("finalizers".to_owned(), with_finalizer(object));
-        }
-        let claim = self.kind.descriptor().claim.as_ref();
-        if let Some(claim) =
-            claim.filter(|claim| object.labels.get(claim.label.as_ref()).map(String::as_str) != Some(id))
-        {
-            metadata.insert("labels".to_owned(), json!({ claim.label.as_ref(): id }));
-        }
-        let mut annotations = Map::new();
-        if object.annotation(names::CREATE_INTENT).is_some() && taken != Some(Origin::Created) {
-            annotations.insert(names::CREATE_INTENT.to_owned(), Value::Null);
-        }
-        if taken == Some(Origin::Adopted) && object.annotation(names::ADOPTED) != Some("true") {
-            annotations.insert(names::ADOPTED.to_owned(), json!("true"));
-        }
-        if !annotations.is_empty() {
-            metadata.insert("annotations".to_owned(), Value::Object(annotations));
-        }
-        if metadata.is_empty() {
-            return Ok(object.clone());
-        }
-        let written = self
-            .context
-            .cluster
-            .patch_metadata(object, Value::Object(metadata))
-            .await
-            .map_err(store_failure)?;
-        Ok(self.context.wrote(written))
-    }
-
-    async fn report_synced(
-        &self,
-        object: &Arc<Object>,
-        work: &Work,
-        remote: &Remote,
-        origin: Option<Origin>,
-        stage: Stage,
-    ) -> Result<Next, Failure> {
-        let descriptor = self.kind.descriptor();
-        let left = diff(&work.prepared.desired.body, &remote.body, descriptor.fields);
-        let origin = origin.or(self.context.recorded(object).origin);
-        let mut status = report::status_of(object);
-        if descriptor.lifecycle == Lifecycle::Managed {
-            status.insert("cloudflareMetadata".to_owned(), Value::Object(remote.metadata.clone()));
-            let ownership = json!({
-                "account": &*work.prepared.account.name,
-                "scope": work.prepared.scope,
-                "origin": origin.unwrap_or(Origin::Adopted),
-            });
-            status.insert("ownership".to_owned(), ownership);
-        }
-        status.extend(remote.status.clone());
-        if descriptor.provides_credential {
-            let secret = &work.prepared.source.secret;
-            status.insert(
-                "protectedTokenSecret".to_owned(),
-                json!({ "name": &*secret.name, "namespace": &*secret.namespace }),
-            );
-        }
-        for field in ["plan", "contested"] {
-            status.remove(field);
-        }
-        report::echo(&mut status, object);
-        if !left.is_empty() && stage == Stage::Created {
-            let message = format!("created; still to be set: {}", field_names(&left));
-            let ready = Ready::no(Reason::CREATED, message);
-            return Ok(report::write(self.context, object, status, &ready, Next::Retry(Class::StoreConflict)).await);
-        }
-        if !left.is_empty() {
-            // Recorded all the same, so that the object is not lost; but it is not what the spec asks for.
-            let message = format!(
-                "Cloudflare did not take these fields: {}",
-                left.iter().map(Change::to_string).collect::<Vec<_>>().join("; ")
-            );
-            let ready = Ready::no(Reason::TERMINAL_ERROR, message);
-            let next = Next::Retry(Class::Invalid(Reason::TERMINAL_ERROR));
-            return Ok(report::write(self.context, object, status, &ready, next).await);
-        }
-        let reason = if descriptor.lifecycle == Lifecycle::Verified {
-            Reason::VALIDATED
-        } else {
-            Reason::SYNCED
-        };
-        let next = match work.prepared.policy.drift_check {
-            // Collections are swept as a whole; only what cannot be listed is checked on its own.
-            DriftCheck::Every(interval) if !descriptor.listable => {
-                Next::At(self.context.soon(interval), Priority::DriftCheck)
-            }
-            _ => Next::Settled,
-        };
-        let ready = Ready::yes(reason, "Cloudflare has what the spec asks for");
-        Ok(report::write(self.context, object, status, &ready, next).await)
-    }
-
-    async fn report_blocked(&self, object: &Arc<Object>, plan: &Plan) -> Next {
-        match plan {
-            Plan::Wait { reason, message } => {
-                let next = Next::At(self.context.soon(SAFETY_NET), Priority::Dependent);
-                report::ready(self.context, object, &Ready::no(reason.clone(), message), next).await
-            }
-            Plan::Blocked { reason, message, .. } => {
-                let next = Next::Retry(Class::Blocked(reason.clone()));
-                report::ready(self.context, object, &Ready::no(reason.clone(), message), next).await
-            }
-            _ => Next::Settled,
-        }
-    }
-
-    async fn report_observed(&self, object: &Arc<Object>, work: &Work, plan: &Plan, observed: &Observed) -> Next {
-        let mut status = report::status_of(object);
-        status.insert("plan".to_owned(), json!(plan.lines(20)));
-        report::echo(&mut status, object);
-        let ready = match (plan, &observed.recorded) {
-            (Plan::NoOp { .. }, Some(remote)) => {
-                status.extend(remote.status.clone());
-                let verified = self.kind.descriptor().lifecycle == Lifecycle::Verified;
-                let reason = if verified { Reason::VALIDATED } else { Reason::SYNCED };
-                Ready::yes(reason, "observed: Cloudflare has what the spec asks for")
-            }
-            (Plan::Blocked { reason, message, .. } | Plan::Wait { reason, message }, _) => {
-                Ready::no(reason.clone(), message)
-            }
-            _ => Ready::no(
-                Reason::OBSERVING,
-                format!("kflare.dev/mode is observe; it would {}", plan.lines(6).join("; ")),
-            ),
-        };
-        let next = match work.prepared.policy.drift_check {
-            DriftCheck::Every(interval) => Next::At(self.context.soon(interval), Priority::DriftCheck),
-            DriftCheck::Off => Next::Settled,
-        };
-        report::write(self.context, object, status, &ready, next).await
-    }
-
-    async fn report_contested(&self, object: &Arc<Object>, fields: &[String], until: Instant) -> Next {
-        let mut status = report::status_of(object);
-        let wait = until.saturating_duration_since(Instant::now());
-        let at = self
-            .context
-            .now()
-            .checked_add(jiff::SignedDuration::try_from(wait).unwrap_or_default());
-        let next_correction = at.map(|at| whole_seconds(at).to_string()).ok();
-        let since = object
-            .status
-            .pointer("/contested/since")
-            .cloned()
-            .unwrap_or_else(|| json!(whole_seconds(self.context.now()).to_string()));
-        // The first estimate stays, so that looking again changes nothing.
-        let standing = object
-            .status
-            .pointer("/contested/nextCorrection")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
-        let next_correction = match (standing, next_correction) {
-            (Some(old), Some(new)) if close(&old, &new) => Some(old),
-            (_, new) => new,
-        };
-        let mut contested = json!({ "fields": fields.iter().take(32).collect::<Vec<_>>(), "since": since });
-        if let Some(at) = next_correction {
-            contested["nextCorrection"] = json!(at);
-        }
-        status.insert("contested".to_owned(), contested);
-        let message = format!(
-            "somebody else keeps changing {}; it is corrected ever more rarely until one side rests",
-            fields.join(", ")
-        );
-        let next = Next::At(until, Priority::Retry);
-        report::write(
-            self.context,
-            object,
-            status,
-            &Ready::no(Reason::CONTESTED, message),
-            next,
-        )
-        .await
-    }
-
-    /// Turns a failure into the condition, where it is to turn, and into the next step.
-    async fn fail(&self, key: &ObjectKey, failure: Failure) -> Next {
-        let Some(object) = self.context.index().get(key) else {
-            return Next::Settled;
-        };
-        let ready = object.ready();
-        let works = ready.status == "True" && !object.deleting;
-        let failures = self.context.queue().failures(key);
-        let verified = self.kind.descriptor().lifecycle == Lifecycle::Verified;
-        tracing::debug!(kind = %key.kind, namespace = key.namespace.as_deref(), name = %key.name, class = ?failure.class, detail = %failure.message, "pass failed");
-        match &failure.class {
-            Class::StoreConflict | Class::Stopped => return Next::Retry(failure.class),
-            Class::RateLimited { until, by_cloudflare } => {
-                let next = Next::At(
-                    *until + self.context.chance.jitter(Duration::from_secs(2), 0.9),
-                    Priority::Retry,
-                );
-                if works || !by_cloudflare || !ready.status.is_empty() {
-                    return next;
-                }
-                let message = "waiting for Cloudflare's rate limit; continues by itself";
-                return report::ready(self.context, &object, &Ready::no(Reason::RATE_LIMITED, message), next).await;
-            }
-            // A server's fault is no verdict on an account, nor on an object that works until it has lasted.
-            Class::Transient if works && (verified || failures < 2) => return Next::Retry(failure.class),
-            // Nor is a single refusal.
-            Class::Auth if works && failures == 0 => return Next::Retry(Class::Transient),
-            _ => {}
-        }
-        let reason = failure.class.reason();
-        let message = report::stable_message(&object, &reason, &failure.message);
-        report::ready(
-            self.context,
-            &object,
-            &Ready::no(reason, message),
-            Next::Retry(failure.class),
-        )
-        .await
-    }
-}
-
-/// Whether two times are within two minutes of each other.
-fn close(a: &str, b: &str) -> bool {
-    match (a.parse::<jiff::Timestamp>(), b.parse::<jiff::Timestamp>()) {
-        (Ok(a), Ok(b)) => (a.as_second() - b.as_second()).abs() <= 120,
-        _ => false,
-    }
 }
 
 fn prepared_observes(prepared: &Prepared) -> bool {
@@ -719,6 +440,14 @@ pub(crate) async fn write_through(
         Write::Update { id, .. } | Write::Delete { id } => Some(id.clone()),
         Write::Create { .. } => None,
     };
+    if pass.waits_its_turn()
+        && let Err(failure) = context.collections.admit_write(collection)
+    {
+        return Err(Failed {
+            failure,
+            unknown: false,
+        });
+    }
     let kind_name: Arc<str> = pass.kind.descriptor().kind.as_ref().into();
     let outcome = {
         let _parked = pass.kind.batch().and_then(|_| context.park(&kind_name));
@@ -735,6 +464,9 @@ pub(crate) async fn write_through(
                 WriteError::Cloudflare(error) => pass.kind.classify(error).unwrap_or_else(|| classify(error)),
                 WriteError::Lost => Class::Transient,
             };
+            if class == Class::Auth {
+                context.collections.refuse_writes(collection, &error.to_string());
+            }
             let unknown = error.outcome_unknown();
             if unknown {
                 context.collections.doubt(collection);
@@ -745,6 +477,7 @@ pub(crate) async fn write_through(
             });
         }
     };
+    context.collections.writes_allowed(collection);
     if let Some(id) = remote.as_ref().map(|remote| remote.id.clone()).or(touched) {
         context.collections.wrote(collection, &id, remote.clone());
     }
@@ -761,14 +494,6 @@ impl Drop for Reserved<'_> {
     fn drop(&mut self) {
         self.context.index().unreserve(&self.key);
     }
-}
-
-fn with_finalizer(object: &Object) -> Value {
-    let mut finalizers = object.finalizers.clone();
-    if !object.has_finalizer() {
-        finalizers.push(names::FINALIZER.to_owned());
-    }
-    json!(finalizers)
 }
 
 /// What a failed write to the API server means for the pass.

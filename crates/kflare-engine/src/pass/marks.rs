@@ -1,0 +1,122 @@
+//! What a pass puts on the resource itself: finalizer, intent, claim label.
+
+use std::sync::Arc;
+
+use kflare_api::names;
+use serde_json::{Map, Value, json};
+
+use super::{Pass, Work, store_failure};
+use crate::{
+    clock::whole_seconds,
+    errors::{Class, Failure},
+    object::{Intent, Object, Origin},
+};
+
+impl Pass<'_> {
+    /// Our finalizer and the intent, in one write: from here on neither a crash nor a lost reply can orphan the object.
+    pub(super) async fn announce(&self, object: &Arc<Object>, work: &Work) -> Result<(Arc<Object>, Intent), Failure> {
+        let key = &work.prepared.desired.key;
+        let intent = Intent {
+            at: whole_seconds(work.client.server_time()),
+            scope: work.prepared.scope.clone(),
+            group: key.group.clone(),
+            member: key.member.clone(),
+            account: work.prepared.account.name.to_string(),
+        };
+        let standing = self.context.recorded(object).intent;
+        // An earlier intent that may have been carried out keeps its time, so that a late effect of it is still ours.
+        if let Some(standing) =
+            standing.filter(|it| it.group == intent.group && it.member == intent.member && it.scope == intent.scope)
+            && object.has_finalizer()
+        {
+            return Ok((object.clone(), standing));
+        }
+        let text = serde_json::to_string(&intent).map_err(|error| Failure::new(Class::Bug, error.to_string()))?;
+        let metadata = json!({ "finalizers": with_finalizer(object), "annotations": { names::CREATE_INTENT: text } });
+        let written = self
+            .context
+            .cluster
+            .patch_metadata(object, metadata)
+            .await
+            .map_err(store_failure)?;
+        Ok((self.context.wrote(written), intent))
+    }
+
+    /// The announced create surely did not happen and will not be repeated as it is.
+    pub(super) async fn disown_intent(&self, object: &Arc<Object>) -> Result<Arc<Object>, Failure> {
+        if object.annotation(names::CREATE_INTENT).is_none() {
+            return Ok(object.clone());
+        }
+        let metadata = json!({ "annotations": { names::CREATE_INTENT: null } });
+        let written = self
+            .context
+            .cluster
+            .patch_metadata(object, metadata)
+            .await
+            .map_err(store_failure)?;
+        Ok(self.context.wrote(written))
+    }
+
+    /// Our finalizer.
+    pub(super) async fn hold(&self, object: &Arc<Object>) -> Result<Arc<Object>, Failure> {
+        if object.has_finalizer() {
+            return Ok(object.clone());
+        }
+        let metadata = json!({ "finalizers": with_finalizer(object) });
+        let written = self
+            .context
+            .cluster
+            .patch_metadata(object, metadata)
+            .await
+            .map_err(store_failure)?;
+        Ok(self.context.wrote(written))
+    }
+
+    /// Finalizer, claim label and, when it comes under management, how. The intent is done with, unless it is what the object
+    /// was found by and the id is still to be recorded. Nothing is written when all is as it should be.
+    pub(super) async fn claim(
+        &self,
+        object: &Arc<Object>,
+        id: &str,
+        taken: Option<Origin>,
+    ) -> Result<Arc<Object>, Failure> {
+        let mut metadata = Map::new();
+        if !object.has_finalizer() {
+            metadata.insert("finalizers".to_owned(), with_finalizer(object));
+        }
+        let claim = self.kind.descriptor().claim.as_ref();
+        if let Some(claim) =
+            claim.filter(|claim| object.labels.get(claim.label.as_ref()).map(String::as_str) != Some(id))
+        {
+            metadata.insert("labels".to_owned(), json!({ claim.label.as_ref(): id }));
+        }
+        let mut annotations = Map::new();
+        if object.annotation(names::CREATE_INTENT).is_some() && taken != Some(Origin::Created) {
+            annotations.insert(names::CREATE_INTENT.to_owned(), Value::Null);
+        }
+        if taken == Some(Origin::Adopted) && object.annotation(names::ADOPTED) != Some("true") {
+            annotations.insert(names::ADOPTED.to_owned(), json!("true"));
+        }
+        if !annotations.is_empty() {
+            metadata.insert("annotations".to_owned(), Value::Object(annotations));
+        }
+        if metadata.is_empty() {
+            return Ok(object.clone());
+        }
+        let written = self
+            .context
+            .cluster
+            .patch_metadata(object, Value::Object(metadata))
+            .await
+            .map_err(store_failure)?;
+        Ok(self.context.wrote(written))
+    }
+}
+
+fn with_finalizer(object: &Object) -> Value {
+    let mut finalizers = object.finalizers.clone();
+    if !object.has_finalizer() {
+        finalizers.push(names::FINALIZER.to_owned());
+    }
+    json!(finalizers)
+}

@@ -1,0 +1,250 @@
+//! How a pass ends: the condition it leaves and what happens next.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{Next, Pass, Work};
+use crate::{
+    clock::whole_seconds,
+    decide::Observed,
+    errors::{Class, Failure},
+    kind::{Lifecycle, Remote},
+    object::{Object, ObjectKey, Origin},
+    plan::{Change, Plan, diff, field_names},
+    policy::DriftCheck,
+    queue::Priority,
+    reason::Reason,
+    report,
+    status::Ready,
+};
+
+/// What waits for nothing that would wake it is looked at again after that long.
+const SAFETY_NET: Duration = Duration::from_mins(10);
+
+/// So long after its creation a resource that waits does not say so yet.
+const NEW: Duration = Duration::from_secs(3);
+
+/// How far a resource has come when it is reported.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Just created; fields that Cloudflare does not take at creation may follow.
+    Created,
+    /// All that was to be written is written.
+    Final,
+}
+
+impl Pass<'_> {
+    pub(super) async fn report_synced(
+        &self,
+        object: &Arc<Object>,
+        work: &Work,
+        remote: &Remote,
+        origin: Option<Origin>,
+        stage: Stage,
+    ) -> Result<Next, Failure> {
+        let descriptor = self.kind.descriptor();
+        let left = diff(&work.prepared.desired.body, &remote.body, descriptor.fields);
+        let origin = origin.or(self.context.recorded(object).origin);
+        let mut status = report::status_of(object);
+        if descriptor.lifecycle == Lifecycle::Managed {
+            status.insert("cloudflareMetadata".to_owned(), Value::Object(remote.metadata.clone()));
+            let ownership = json!({
+                "account": &*work.prepared.account.name,
+                "scope": work.prepared.scope,
+                "origin": origin.unwrap_or(Origin::Adopted),
+            });
+            status.insert("ownership".to_owned(), ownership);
+        }
+        status.extend(remote.status.clone());
+        if descriptor.provides_credential {
+            let secret = &work.prepared.source.secret;
+            status.insert(
+                "protectedTokenSecret".to_owned(),
+                json!({ "name": &*secret.name, "namespace": &*secret.namespace }),
+            );
+        }
+        for field in ["plan", "contested"] {
+            status.remove(field);
+        }
+        report::echo(&mut status, object);
+        if !left.is_empty() && stage == Stage::Created {
+            let message = format!("created; still to be set: {}", field_names(&left));
+            let ready = Ready::no(Reason::CREATED, message);
+            return Ok(report::write(self.context, object, status, &ready, Next::Retry(Class::StoreConflict)).await);
+        }
+        if !left.is_empty() {
+            // Recorded all the same, so that the object is not lost; but it is not what the spec asks for.
+            let message = format!(
+                "Cloudflare did not take these fields: {}",
+                left.iter().map(Change::to_string).collect::<Vec<_>>().join("; ")
+            );
+            let ready = Ready::no(Reason::TERMINAL_ERROR, message);
+            let next = Next::Retry(Class::Invalid(Reason::TERMINAL_ERROR));
+            return Ok(report::write(self.context, object, status, &ready, next).await);
+        }
+        let reason = if descriptor.lifecycle == Lifecycle::Verified {
+            Reason::VALIDATED
+        } else {
+            Reason::SYNCED
+        };
+        let next = match work.prepared.policy.drift_check {
+            // Collections are swept as a whole; only what cannot be listed is checked on its own.
+            DriftCheck::Every(interval) if !descriptor.listable => {
+                Next::At(self.context.soon(interval), Priority::DriftCheck)
+            }
+            _ => Next::Settled,
+        };
+        let ready = Ready::yes(reason, "Cloudflare has what the spec asks for");
+        Ok(report::write(self.context, object, status, &ready, next).await)
+    }
+
+    pub(super) async fn report_blocked(&self, object: &Arc<Object>, plan: &Plan) -> Next {
+        match plan {
+            // Things are often applied in one go: what is about to come is not worth a status of its own.
+            Plan::Wait { .. } if object.ready().status.is_empty() && self.is_new(object) => {
+                Next::At(self.context.soon(NEW), Priority::Dependent)
+            }
+            Plan::Wait { reason, message } => {
+                let next = Next::At(self.context.soon(SAFETY_NET), Priority::Dependent);
+                report::ready(self.context, object, &Ready::no(reason.clone(), message), next).await
+            }
+            Plan::Blocked { reason, message, .. } => {
+                let next = Next::Retry(Class::Blocked(reason.clone()));
+                report::ready(self.context, object, &Ready::no(reason.clone(), message), next).await
+            }
+            _ => Next::Settled,
+        }
+    }
+
+    fn is_new(&self, object: &Object) -> bool {
+        object
+            .created
+            .is_some_and(|created| self.context.now().duration_since(created).unsigned_abs() < NEW)
+    }
+
+    pub(super) async fn report_observed(
+        &self,
+        object: &Arc<Object>,
+        work: &Work,
+        plan: &Plan,
+        observed: &Observed,
+    ) -> Next {
+        let mut status = report::status_of(object);
+        status.insert("plan".to_owned(), json!(plan.lines(20)));
+        report::echo(&mut status, object);
+        let ready = match (plan, &observed.recorded) {
+            (Plan::NoOp { .. }, Some(remote)) => {
+                status.extend(remote.status.clone());
+                let verified = self.kind.descriptor().lifecycle == Lifecycle::Verified;
+                let reason = if verified { Reason::VALIDATED } else { Reason::SYNCED };
+                Ready::yes(reason, "observed: Cloudflare has what the spec asks for")
+            }
+            (Plan::Blocked { reason, message, .. } | Plan::Wait { reason, message }, _) => {
+                Ready::no(reason.clone(), message)
+            }
+            _ => Ready::no(
+                Reason::OBSERVING,
+                format!("kflare.dev/mode is observe; it would {}", plan.lines(6).join("; ")),
+            ),
+        };
+        let next = match work.prepared.policy.drift_check {
+            DriftCheck::Every(interval) => Next::At(self.context.soon(interval), Priority::DriftCheck),
+            DriftCheck::Off => Next::Settled,
+        };
+        report::write(self.context, object, status, &ready, next).await
+    }
+
+    pub(super) async fn report_contested(&self, object: &Arc<Object>, fields: &[String], until: Instant) -> Next {
+        let mut status = report::status_of(object);
+        let wait = until.saturating_duration_since(Instant::now());
+        let at = self
+            .context
+            .now()
+            .checked_add(jiff::SignedDuration::try_from(wait).unwrap_or_default());
+        let next_correction = at.map(|at| whole_seconds(at).to_string()).ok();
+        let since = object
+            .status
+            .pointer("/contested/since")
+            .cloned()
+            .unwrap_or_else(|| json!(whole_seconds(self.context.now()).to_string()));
+        // The first estimate stays, so that looking again changes nothing.
+        let standing = object
+            .status
+            .pointer("/contested/nextCorrection")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        let next_correction = match (standing, next_correction) {
+            (Some(old), Some(new)) if close(&old, &new) => Some(old),
+            (_, new) => new,
+        };
+        let mut contested = json!({ "fields": fields.iter().take(32).collect::<Vec<_>>(), "since": since });
+        if let Some(at) = next_correction {
+            contested["nextCorrection"] = json!(at);
+        }
+        status.insert("contested".to_owned(), contested);
+        let message = format!(
+            "somebody else keeps changing {}; it is corrected ever more rarely until one side rests",
+            fields.join(", ")
+        );
+        let next = Next::At(until, Priority::Retry);
+        report::write(
+            self.context,
+            object,
+            status,
+            &Ready::no(Reason::CONTESTED, message),
+            next,
+        )
+        .await
+    }
+
+    /// Turns a failure into the condition, where it is to turn, and into the next step.
+    pub(super) async fn fail(&self, key: &ObjectKey, failure: Failure) -> Next {
+        let Some(object) = self.context.index().get(key) else {
+            return Next::Settled;
+        };
+        let ready = object.ready();
+        let works = ready.status == "True" && !object.deleting;
+        let failures = self.context.queue().failures(key);
+        let verified = self.kind.descriptor().lifecycle == Lifecycle::Verified;
+        tracing::debug!(kind = %key.kind, namespace = key.namespace.as_deref(), name = %key.name, class = ?failure.class, detail = %failure.message, "pass failed");
+        match &failure.class {
+            Class::StoreConflict | Class::Stopped => return Next::Retry(failure.class),
+            Class::RateLimited { until, by_cloudflare } => {
+                let next = Next::At(
+                    *until + self.context.chance.jitter(Duration::from_secs(2), 0.9),
+                    Priority::Retry,
+                );
+                if works || !by_cloudflare || !ready.status.is_empty() {
+                    return next;
+                }
+                let message = "waiting for Cloudflare's rate limit; continues by itself";
+                return report::ready(self.context, &object, &Ready::no(Reason::RATE_LIMITED, message), next).await;
+            }
+            // A server's fault is no verdict on an account, nor on an object that works until it has lasted.
+            Class::Transient if works && (verified || failures < 2) => return Next::Retry(failure.class),
+            // Nor is a single refusal.
+            Class::Auth if works && failures == 0 => return Next::Retry(Class::Transient),
+            _ => {}
+        }
+        let reason = failure.class.reason();
+        let message = report::stable_message(&object, &reason, &failure.message);
+        let next = match failure.class {
+            Class::Held { until } => Next::At(
+                until + self.context.chance.jitter(Duration::from_secs(2), 0.9),
+                Priority::Retry,
+            ),
+            class => Next::Retry(class),
+        };
+        report::ready(self.context, &object, &Ready::no(reason, message), next).await
+    }
+}
+
+/// Whether two times are within two minutes of each other.
+fn close(a: &str, b: &str) -> bool {
+    match (a.parse::<jiff::Timestamp>(), b.parse::<jiff::Timestamp>()) {
+        (Ok(a), Ok(b)) => (a.as_second() - b.as_second()).abs() <= 120,
+        _ => false,
+    }
+}

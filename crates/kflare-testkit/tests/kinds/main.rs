@@ -1,0 +1,47 @@
+//! What the three kinds do, with the whole engine on a virtual clock: every test is one world with its own API server and its
+//! own Cloudflare, and rules out one kind of fault.
+
+#[cfg(test)]
+mod absence;
+#[cfg(test)]
+mod adoption;
+#[cfg(test)]
+mod batches;
+#[cfg(test)]
+mod chaos;
+#[cfg(test)]
+mod claims;
+#[cfg(test)]
+mod contests;
+#[cfg(test)]
+mod credentials;
+#[cfg(test)]
+mod deletion;
+#[cfg(test)]
+mod deletion_order;
+#[cfg(test)]
+mod drift;
+#[cfg(test)]
+mod lost_replies;
+#[cfg(test)]
+mod namespaces;
+#[cfg(test)]
+mod observing;
+#[cfg(test)]
+mod outages;
+#[cfg(test)]
+mod pausing;
+#[cfg(test)]
+mod record_types;
+#[cfg(test)]
+mod refusals;
+#[cfg(test)]
+mod single_fields;
+#[cfg(test)]
+mod stage;
+#[cfg(test)]
+mod throttling;
+#[cfg(test)]
+mod zone_adoption;
+#[cfg(test)]
+mod zones;
