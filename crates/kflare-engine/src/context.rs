@@ -42,6 +42,16 @@ pub struct Settings {
     pub concurrency: usize,
     /// Namespaces to watch; empty means all.
     pub namespaces: Vec<String>,
+    /// Kinds to manage; empty means all. The others are watched all the same, because their references protect what is
+    /// managed from deletion.
+    pub managed: BTreeSet<String>,
+}
+
+impl Settings {
+    /// Whether resources of `kind` are managed.
+    pub fn manages(&self, kind: &str) -> bool {
+        self.managed.is_empty() || self.managed.contains(kind)
+    }
 }
 
 /// See the module.
@@ -127,7 +137,7 @@ impl Context {
         let index = self.index();
         let mut queue = self.queue();
         for (key, priority) in wakes {
-            if index.get(&key).is_some() {
+            if self.settings.manages(&key.kind) && index.get(&key).is_some() {
                 queue.add(&key, priority);
             }
         }

@@ -139,7 +139,8 @@ pub(crate) async fn sweep(context: &Context, key: &CollectionKey, extent: Extent
         .into_iter()
         .filter(|it| extent == Extent::All || drift_interval(it, default).is_some())
         .collect();
-    let Some(kind) = members.first().and_then(|object| context.kinds.get(&object.key.kind)) else {
+    let kind = members.first().and_then(|object| context.kinds.get(&object.key.kind));
+    let Some(kind) = kind.filter(|kind| context.settings.manages(&kind.descriptor().kind)) else {
         return;
     };
     // What has just failed is tried again by its own back-off, not by every check.

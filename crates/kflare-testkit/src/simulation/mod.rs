@@ -167,6 +167,7 @@ impl World {
                 reconcile_timeout: Some(Duration::from_mins(5)),
                 concurrency: 8,
                 namespaces: Vec::new(),
+                managed: std::collections::BTreeSet::new(),
             },
             client: self.api.client(life),
             pool: Pool::new(transport, pool_options, ClientMetrics::unregistered()),

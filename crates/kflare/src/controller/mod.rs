@@ -82,7 +82,7 @@ async fn control(flags: &ControllerFlags) -> anyhow::Result<()> {
     });
     say_hello(flags, &identity, lease.as_ref());
     let engine = Engine::new(EngineOptions {
-        kinds: flags.kinds.kinds()?,
+        kinds: kflare_kinds::kinds(),
         settings: Settings {
             defaults: Defaults {
                 deletion: flags.default_deletion_policy.into(),
@@ -91,6 +91,7 @@ async fn control(flags: &ControllerFlags) -> anyhow::Result<()> {
             reconcile_timeout: flags.reconcile_timeout.0,
             concurrency: flags.concurrency.get(),
             namespaces: flags.watch_namespaces.as_slice().to_vec(),
+            managed: flags.kinds.as_slice().iter().cloned().collect(),
         },
         client,
         pool,

@@ -108,7 +108,7 @@ impl KindNames {
     }
 
     /// The kinds themselves.
-    pub fn kinds(&self) -> Result<Kinds, InvalidValue> {
+    fn kinds(&self) -> Result<Kinds, InvalidValue> {
         if self.0.is_empty() {
             return Ok(kflare_kinds::kinds());
         }

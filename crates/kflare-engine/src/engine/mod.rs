@@ -2,6 +2,8 @@
 //! cleanly. One future, polled by one task: it spawns nothing and owns its time, so that a simulation can run, kill and
 //! replay it whole.
 
+mod intake;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     panic::AssertUnwindSafe,
@@ -19,7 +21,7 @@ use futures::{
     stream::{BoxStream, FuturesUnordered},
 };
 use kflare_cloudflare::{Pool, WriteGate};
-use kube::{Client, ResourceExt, runtime::watcher::Event as WatchEvent};
+use kube::Client;
 use tokio::time::Instant;
 use tracing::Instrument;
 
@@ -38,8 +40,10 @@ use crate::{
     policy::is_paused,
     queue::{Priority, backoff},
     sweep::{self, Schedule},
-    watch::{self, Fed, FeedId, Watched},
+    watch::{self, Fed, Watched},
 };
+
+use intake::FeedState;
 
 /// How often metrics are brought up to date and idle snapshots dropped.
 const HOUSEKEEPING: Duration = Duration::from_secs(15);
@@ -256,18 +260,6 @@ impl Engine {
 enum Elected {
     Leads,
     Lost(Lost),
-}
-
-#[derive(Default)]
-struct FeedState {
-    /// Its first list is complete, or it is known not to exist.
-    synced: bool,
-    /// Its first list is complete.
-    listed: bool,
-    /// Keys seen in the list that is under way.
-    seen: Option<BTreeSet<ObjectKey>>,
-    last: Option<Instant>,
-    complained: bool,
 }
 
 struct PassDone {
@@ -542,185 +534,6 @@ impl Run {
                 () = tokio::time::sleep_until(deadline) => return,
             }
         }
-    }
-
-    fn take(&mut self, id: FeedId, fed: Fed) {
-        let Some(state) = self.states.get_mut(id) else { return };
-        state.last = Some(Instant::now());
-        match fed {
-            Fed::Resource(event) => {
-                state.complained &= matches!(event, WatchEvent::Init);
-                self.take_resource(id, event);
-            }
-            Fed::Secret(event) => self.take_secret(id, event),
-            Fed::Namespace(event) => self.take_namespace(id, event),
-            Fed::Failed(trouble) => {
-                let resource = self.watched.get(id).map(Watched::label).unwrap_or_default();
-                if !std::mem::replace(&mut state.complained, true) {
-                    tracing::warn!(%resource, error = %trouble.message, "watch failed, retrying");
-                }
-                // A kind whose CRD is not there (or that we may not see) does not hold up the others.
-                if trouble.absent || trouble.forbidden {
-                    state.synced = true;
-                    self.begin_if_ready();
-                }
-            }
-        }
-    }
-
-    fn take_resource(&mut self, id: FeedId, event: WatchEvent<kube::api::DynamicObject>) {
-        let Some(Watched::Kind { kind, namespace }) = self.watched.get(id).cloned() else {
-            return;
-        };
-        let Some(state) = self.states.get_mut(id) else { return };
-        match event {
-            WatchEvent::Init => state.seen = Some(BTreeSet::new()),
-            WatchEvent::InitApply(object) | WatchEvent::Apply(object) => {
-                let Some(object) = Object::from_dynamic(&kind, object) else {
-                    return;
-                };
-                if let Some(seen) = &mut state.seen {
-                    seen.insert(object.key.clone());
-                }
-                let wakes = self.context.index().apply(object);
-                self.wake(id, wakes);
-            }
-            WatchEvent::Delete(object) => {
-                let name = object.name_any();
-                let key = ObjectKey::new(&kind, object.namespace().as_deref(), &name);
-                self.forget(id, &key);
-            }
-            WatchEvent::InitDone => {
-                let seen = state.seen.take().unwrap_or_default();
-                let first = !std::mem::replace(&mut state.listed, true);
-                state.synced = true;
-                let gone: Vec<ObjectKey> = {
-                    let index = self.context.index();
-                    let of_feed = |object: &&Arc<Object>| {
-                        namespace
-                            .as_deref()
-                            .is_none_or(|it| object.key.namespace.as_deref() == Some(it))
-                    };
-                    index
-                        .of_kind(&kind)
-                        .filter(of_feed)
-                        .map(|it| it.key.clone())
-                        .filter(|key| !seen.contains(key))
-                        .collect()
-                };
-                for key in gone {
-                    self.forget(id, &key);
-                }
-                if self.working && first {
-                    // A CRD that has just appeared.
-                    let objects = self.context.index().of_kind(&kind).cloned().collect();
-                    self.queue_unsettled(objects);
-                }
-                self.begin_if_ready();
-            }
-        }
-    }
-
-    /// Queues, unless this is a first list (whose objects are judged as a whole) or this replica does not work.
-    fn wake(&self, id: FeedId, wakes: Vec<Wake>) {
-        if self.working && self.states.get(id).is_some_and(|state| state.listed) {
-            self.context.wake_all(wakes);
-        }
-    }
-
-    fn forget(&mut self, id: FeedId, key: &ObjectKey) {
-        let old = self.context.index().get(key);
-        let wakes = self.context.index().remove(key);
-        if let Some(old) = old {
-            self.context.forget(&old);
-            self.context.credentials.forget(key);
-        }
-        self.context.queue().forget(key);
-        self.wake(id, wakes);
-    }
-
-    fn take_secret(
-        &mut self,
-        id: FeedId,
-        event: WatchEvent<kube::api::PartialObjectMeta<k8s_openapi::api::core::v1::Secret>>,
-    ) {
-        let Some(state) = self.states.get_mut(id) else { return };
-        let (secret, version, deleted) = match event {
-            WatchEvent::Init => return,
-            WatchEvent::InitDone => {
-                state.listed = true;
-                state.synced = true;
-                return self.begin_if_ready();
-            }
-            WatchEvent::Apply(meta) | WatchEvent::InitApply(meta) => {
-                let secret = secret_key(&meta);
-                self.context.index().set_protected(&secret, meta.finalizers());
-                (secret, meta.resource_version().unwrap_or_default(), false)
-            }
-            WatchEvent::Delete(meta) => {
-                let secret = secret_key(&meta);
-                self.context.index().set_protected(&secret, &[]);
-                (secret, String::new(), true)
-            }
-        };
-        let users = self.context.index().secret_users(&secret);
-        if users.is_empty() {
-            self.secret_versions.remove(&secret);
-            return;
-        }
-        let changed = self.secret_versions.insert(secret.clone(), version.clone()) != Some(version);
-        if !changed && !deleted {
-            return;
-        }
-        self.context.credentials.forget_secret(&secret);
-        let mut wakes = Vec::new();
-        for user in users {
-            self.context.collections.forgive(&user.name);
-            let index = self.context.index();
-            let refused = index
-                .descendants(&user)
-                .into_iter()
-                .filter(|key| index.get(key).is_some_and(|it| !it.is_ready()));
-            wakes.extend(refused.map(|key| (key, Priority::Dependent)));
-            drop(index);
-            wakes.push((user, Priority::UserChange));
-        }
-        if self.working {
-            self.context.wake_all(wakes);
-        }
-    }
-
-    fn take_namespace(
-        &mut self,
-        id: FeedId,
-        event: WatchEvent<kube::api::PartialObjectMeta<k8s_openapi::api::core::v1::Namespace>>,
-    ) {
-        let wakes = match event {
-            WatchEvent::Init => Vec::new(),
-            WatchEvent::InitDone => {
-                if let Some(state) = self.states.get_mut(id) {
-                    state.listed = true;
-                    state.synced = true;
-                }
-                self.begin_if_ready();
-                Vec::new()
-            }
-            WatchEvent::Apply(meta) | WatchEvent::InitApply(meta) => {
-                let labels = meta.labels().clone();
-                self.context.index().set_namespace(&meta.name_any(), Some(labels))
-            }
-            WatchEvent::Delete(meta) => self.context.index().set_namespace(&meta.name_any(), None),
-        };
-        if self.working {
-            self.context.wake_all(wakes);
-        }
-    }
-}
-
-fn secret_key<K: ResourceExt>(meta: &K) -> SecretKey {
-    SecretKey {
-        namespace: meta.namespace().unwrap_or_default().into(),
-        name: meta.name_any().into(),
     }
 }
 
