@@ -3,7 +3,7 @@
 //! guilty entries stand alone, and the others go through.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
@@ -24,53 +24,86 @@ pub const GATHER: Duration = Duration::from_millis(200);
 
 type Outcome = Result<Written, WriteError>;
 
+/// What the owner of a queued write is told.
+enum Told {
+    /// What came of it.
+    Outcome(Outcome),
+    /// It is its turn to lead; here is the write back.
+    Lead(Write, Lead),
+}
+
 struct Entry {
     write: Write,
-    reply: oneshot::Sender<Outcome>,
+    reply: oneshot::Sender<Told>,
 }
 
 #[derive(Default)]
-struct Pending {
-    entries: Vec<Entry>,
-    led: bool,
+struct Queue {
+    entries: VecDeque<Entry>,
     full: Arc<Notify>,
+}
+
+/// Containers in which a batch is being gathered or sent.
+type Pending = Arc<Mutex<BTreeMap<CollectionKey, Queue>>>;
+
+fn lock(pending: &Pending) -> MutexGuard<'_, BTreeMap<CollectionKey, Queue>> {
+    pending.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The right, and the duty, to send the next batch of a container. If its holder's pass is cut off, what is queued is given
+/// up, so that nobody waits for ever.
+struct Lead {
+    pending: Pending,
+    key: CollectionKey,
+    handed_over: bool,
+}
+
+impl Drop for Lead {
+    fn drop(&mut self) {
+        if !self.handed_over {
+            lock(&self.pending).remove(&self.key);
+        }
+    }
+}
+
+impl Lead {
+    /// Passes the lead to the first that still waits, or ends the gathering.
+    fn hand_over(mut self) {
+        self.handed_over = true;
+        let mut pending = lock(&self.pending);
+        while let Some(queue) = pending.get_mut(&self.key) {
+            let Some(entry) = queue.entries.pop_front() else {
+                pending.remove(&self.key);
+                return;
+            };
+            let lead = Self {
+                pending: self.pending.clone(),
+                key: self.key.clone(),
+                handed_over: false,
+            };
+            match entry.reply.send(Told::Lead(entry.write, lead)) {
+                Ok(()) => return,
+                // Its pass was cut off: the next.
+                Err(Told::Lead(_, mut lead)) => lead.handed_over = true,
+                Err(Told::Outcome(_)) => {}
+            }
+        }
+    }
 }
 
 /// See the module.
 pub struct Batches {
-    pending: Mutex<BTreeMap<CollectionKey, Pending>>,
+    pending: Pending,
     metrics: Metrics,
-}
-
-/// Ends the leadership of a batch whatever happens to its leader, so that the next writer leads.
-struct Lead<'a> {
-    batches: &'a Batches,
-    key: CollectionKey,
-}
-
-impl Drop for Lead<'_> {
-    fn drop(&mut self) {
-        let mut pending = self.batches.pending();
-        if let Some(queue) = pending.get_mut(&self.key) {
-            queue.led = false;
-            if queue.entries.is_empty() {
-                pending.remove(&self.key);
-            }
-        }
-    }
 }
 
 impl Batches {
     /// No batch yet.
     pub fn new(metrics: Metrics) -> Self {
         Self {
-            pending: Mutex::new(BTreeMap::new()),
+            pending: Pending::default(),
             metrics,
         }
-    }
-
-    fn pending(&self) -> MutexGuard<'_, BTreeMap<CollectionKey, Pending>> {
-        self.pending.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Writes, alone or with others.
@@ -78,47 +111,60 @@ impl Batches {
         let Some(writer) = kind.batch() else {
             return write_alone(kind, client, &key.scope, &write).await;
         };
-        let (reply, outcome) = oneshot::channel();
-        let (leads, full) = {
-            let mut pending = self.pending();
+        let (reply, mut told) = oneshot::channel();
+        let first = {
+            let mut pending = lock(&self.pending);
+            let first = !pending.contains_key(key);
             let queue = pending.entry(key.clone()).or_default();
-            queue.entries.push(Entry { write, reply });
+            queue.entries.push_back(Entry { write, reply });
             if queue.entries.len() >= writer.limit().get() {
                 queue.full.notify_one();
             }
-            (!std::mem::replace(&mut queue.led, true), queue.full.clone())
+            first.then(|| queue.full.clone())
         };
-        if leads {
+        if let Some(full) = first {
             let lead = Lead {
-                batches: self,
+                pending: self.pending.clone(),
                 key: key.clone(),
+                handed_over: false,
             };
             let _ = tokio::time::timeout(GATHER, full.notified()).await;
-            self.lead(key, kind, writer, client).await;
-            drop(lead);
+            self.lead(lead, kind, writer, client).await;
         }
-        // A leader whose pass was cut off leaves its followers without an answer: what became of the call is unknown.
-        outcome.await.unwrap_or(Err(WriteError::Lost))
+        loop {
+            match told.await {
+                Ok(Told::Outcome(outcome)) => return outcome,
+                // While the last batch was under way the next has gathered; it goes at once, with this write at its head.
+                Ok(Told::Lead(write, lead)) => {
+                    let (reply, next) = oneshot::channel();
+                    told = next;
+                    if let Some(queue) = lock(&self.pending).get_mut(key) {
+                        queue.entries.push_front(Entry { write, reply });
+                    }
+                    self.lead(lead, kind, writer, client).await;
+                }
+                // The pass that led was cut off: what became of the call is unknown.
+                Err(_) => return Err(WriteError::Lost),
+            }
+        }
     }
 
-    async fn lead(&self, key: &CollectionKey, kind: &dyn Kind, writer: &dyn BatchWriter, client: &Client) {
-        loop {
-            let entries = {
-                let mut pending = self.pending();
-                let Some(queue) = pending.get_mut(key) else { return };
+    /// Sends one batch and hands each its outcome, and the lead to the next.
+    async fn lead(&self, lead: Lead, kind: &dyn Kind, writer: &dyn BatchWriter, client: &Client) {
+        let entries: Vec<Entry> = match lock(&self.pending).get_mut(&lead.key) {
+            Some(queue) => {
                 let many = queue.entries.len().min(writer.limit().get());
-                queue.entries.drain(..many).collect::<Vec<_>>()
-            };
-            if entries.is_empty() {
-                return;
+                queue.entries.drain(..many).collect()
             }
-            let (batch, replies): (Vec<_>, Vec<_>) = entries.into_iter().map(|it| (it.write, it.reply)).unzip();
-            let outcomes = self.send(kind, writer, client, &key.scope, &batch).await;
-            for (reply, outcome) in replies.into_iter().zip(outcomes) {
-                // A receiver that is gone belonged to a pass that was cut off; its next pass looks for itself.
-                drop(reply.send(outcome));
-            }
+            None => Vec::new(),
+        };
+        let (batch, replies): (Vec<_>, Vec<_>) = entries.into_iter().map(|it| (it.write, it.reply)).unzip();
+        let outcomes = self.send(kind, writer, client, &lead.key.scope, &batch).await;
+        for (reply, outcome) in replies.into_iter().zip(outcomes) {
+            // A receiver that is gone belonged to a pass that was cut off; its next pass looks for itself.
+            drop(reply.send(Told::Outcome(outcome)));
         }
+        lead.hand_over();
     }
 
     fn send<'a>(
@@ -130,6 +176,9 @@ impl Batches {
         batch: &'a [Write],
     ) -> BoxFuture<'a, Vec<Outcome>> {
         async move {
+            if batch.is_empty() {
+                return Vec::new();
+            }
             if let [write] = batch {
                 self.metrics.batch_size(&kind.descriptor().kind, 1);
                 return vec![write_alone(kind, client, scope, write).await];

@@ -144,16 +144,12 @@ impl Context {
         self.wake.notify_one();
     }
 
-    /// Takes the answer to our own write into the store. Own writes do not wake the resource itself.
+    /// Takes the answer to our own write into the store. Nothing that we write is a reason for a pass over the resource
+    /// itself; if the answer holds one all the same, somebody else has changed the resource meanwhile.
     pub(crate) fn wrote(&self, object: Object) -> Arc<Object> {
         let key = object.key.clone();
         let given = Arc::new(object.clone());
-        let wakes = self
-            .index()
-            .apply_own(object)
-            .into_iter()
-            .filter(|(woken, _)| *woken != key)
-            .collect();
+        let wakes = self.index().apply_own(object);
         self.wake_all(wakes);
         self.index().get(&key).unwrap_or(given)
     }
