@@ -1,0 +1,157 @@
+//! The order of deletion never matters.
+
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::Namespace;
+use kflare_testkit::control_plane::{ControlPlane, ControlPlaneOptions, Controllers};
+use kube::api::{DeleteParams, ListParams};
+use kube::{Api, ResourceExt};
+
+use crate::harness::tenant::ZONE;
+use crate::harness::{Kind, Replica, ReplicaOptions, Site, Tenant, play, scenario, site};
+
+/// Waits until nothing is left of a tenant, in the cluster and at Cloudflare.
+async fn until_nothing_is_left(tenant: &Tenant<'_>) {
+    tenant.until_gone(Kind::Zone, ZONE).await;
+    tenant.until_gone(Kind::Account, &tenant.account).await;
+    tenant.until_secret_gone().await;
+    let records = tenant.api(Kind::Record);
+    let none = async || {
+        let left = records.list(&ListParams::default()).await?.items;
+        Ok::<_, kube::Error>(left.is_empty().then_some(()))
+    };
+    tenant.until("no record", none).await;
+    assert_eq!(tenant.remote_zone(), None);
+}
+
+#[tokio::test]
+async fn the_quickstart_is_applied_and_deleted_in_one_go() {
+    scenario("one-go", async |tenant| {
+        let manifests = ["account.yaml", "zone.yaml", "records.yaml"];
+        let text = crate::gitops::localized(tenant, "examples/quickstart", &manifests);
+        let kubectl = &tenant.site.kubectl;
+        tenant.create_secret().await;
+        kubectl.feed(&["apply", "-f", "-"], &text).await.unwrap();
+        let records = tenant.api(Kind::Record).list(&ListParams::default()).await.unwrap();
+        assert!(records.items.len() >= 5, "{}", records.items.len());
+        for record in &records {
+            tenant.until_ready(Kind::Record, &record.name_any()).await;
+        }
+        assert_eq!(tenant.remote_records().len(), records.items.len());
+
+        // The Secret goes first, and kubectl waits for everything else.
+        tenant.delete_secret().await;
+        kubectl
+            .feed(&["delete", "--timeout=60s", "-f", "-"], &text)
+            .await
+            .unwrap();
+        let zone = tenant.api(Kind::Zone).list(&ListParams::default()).await.unwrap();
+        assert_eq!(zone.items.len(), 0);
+        until_nothing_is_left(tenant).await;
+    })
+    .await;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Piece {
+    Secret,
+    Account,
+    Zone,
+    First,
+    Second,
+}
+
+async fn delete(tenant: &Tenant<'_>, piece: Piece) {
+    // What has gone meanwhile is gone.
+    let (kind, name) = match piece {
+        Piece::Secret => return drop(tenant.secrets().delete("token", &DeleteParams::default()).await),
+        Piece::Account => (Kind::Account, &*tenant.account),
+        Piece::Zone => (Kind::Zone, ZONE),
+        Piece::First => (Kind::Record, "first"),
+        Piece::Second => (Kind::Record, "second"),
+    };
+    tenant.api(kind).delete(name, &DeleteParams::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn account_zone_records_and_secret_may_be_deleted_in_any_order() {
+    use Piece::{Account, First, Second, Secret, Zone};
+    let orders = [
+        [Secret, Account, Zone, First, Second],
+        [Second, First, Zone, Account, Secret],
+        [Zone, Secret, First, Account, Second],
+        [Account, First, Secret, Second, Zone],
+        [First, Zone, Second, Secret, Account],
+        [Secret, Second, Account, Zone, First],
+        [Zone, Account, Second, First, Secret],
+        [First, Secret, Zone, Account, Second],
+    ];
+    let site = site::shared().await;
+    let client = site.access.client().await.unwrap();
+    let stories = orders.map(|order| {
+        play(site, &client, "shuffle", async move |tenant| {
+            tenant.open().await;
+            for name in ["first", "second"] {
+                tenant.create_a(name, &[]).await;
+                tenant.until_ready(Kind::Record, name).await;
+            }
+            for piece in order {
+                delete(tenant, piece).await;
+            }
+            until_nothing_is_left(tenant).await;
+        })
+    });
+    join_all(stories).await;
+}
+
+#[tokio::test]
+async fn what_is_deleted_while_it_is_being_created_leaves_nothing_behind() {
+    scenario("race", async |tenant| {
+        tenant.connect().await;
+        tenant.create_zone(&[]).await;
+        for name in ["first", "second"] {
+            tenant.create_a(name, &[]).await;
+        }
+        for piece in [Piece::Zone, Piece::Account, Piece::Secret, Piece::First, Piece::Second] {
+            delete(tenant, piece).await;
+        }
+        until_nothing_is_left(tenant).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_whole_namespace_is_deleted_with_everything_in_it() {
+    let options = ControlPlaneOptions {
+        controllers: Controllers::ControllerManager,
+        ..Default::default()
+    };
+    let control_plane = ControlPlane::start(options).await.unwrap();
+    let site = Site::prepare(control_plane.access().clone(), kflare_api::crds()).await;
+    let client = site.access.client().await.unwrap();
+    let replica = Replica::start(&site, ReplicaOptions::named("sweeps")).await;
+    play(&site, &client, "whole", async |tenant| {
+        tenant.open().await;
+        for name in ["first", "second", "third"] {
+            tenant.create_a(name, &[]).await;
+            tenant.until_ready(Kind::Record, name).await;
+        }
+        // The namespace controller deletes in no order, the Secret with the token too.
+        let namespaces: Api<Namespace> = Api::all(client.clone());
+        namespaces
+            .delete(tenant.home(), &DeleteParams::default())
+            .await
+            .unwrap();
+        tenant.delete(Kind::Account, &tenant.account).await;
+        until_nothing_is_left(tenant).await;
+        let gone = async || {
+            namespaces
+                .get_opt(tenant.home())
+                .await
+                .map(|it| it.is_none().then_some(()))
+        };
+        tenant.until("the namespace gone", gone).await;
+        assert!(replica.is_running());
+    })
+    .await;
+    replica.stopped().await.unwrap();
+}
