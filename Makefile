@@ -30,11 +30,13 @@ deny: ## Licences, sources and duplicate versions of dependencies
 
 .PHONY: generate
 generate: ## Write what follows from the code: CRDs, RBAC, the kinds reference
-	cargo run --quiet --locked --package kflare -- generate .
+	cargo build --workspace --bins --locked
+	$(CARGO_TARGET_DIR)/debug/kflare generate .
 
 .PHONY: check-generated
 check-generated: ## Fail when something generated is stale
-	cargo run --quiet --locked --package kflare -- generate . --check
+	cargo build --workspace --all-targets --locked
+	$(CARGO_TARGET_DIR)/debug/kflare generate . --check
 
 .PHONY: control-plane
 control-plane: ## Find or build etcd, kube-apiserver and kubectl; prints their folder
