@@ -79,6 +79,12 @@ impl Client {
         &self.credential.id
     }
 
+    /// A seal on `text` that only a holder of the token can make: what kflare wrote into an object it can tell from what
+    /// others wrote there. It says nothing about the token, and is another after the token was changed.
+    pub fn seal(&self, text: &str) -> String {
+        self.credential.seal(text)
+    }
+
     /// Until when Cloudflare's rate limit keeps all calls with this credential waiting; `None` when it does not.
     pub fn gate_closed_until(&self) -> Option<Instant> {
         self.shared.scheduler.gate_closed_until(self.credential.budget)

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use hmac::{Hmac, Mac};
 use http::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
@@ -98,6 +99,22 @@ pub(crate) struct Credential {
 impl Credential {
     pub(crate) fn new(id: CredentialId, budget: BudgetKey, token: SecretString) -> Self {
         Self { id, budget, token }
+    }
+
+    /// HMAC-SHA256 of `text` under the token, 32 hexadecimal digits of it.
+    pub(crate) fn seal(&self, text: &str) -> String {
+        let key = self.token.expose_secret().as_bytes();
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
+            // HMAC takes keys of any length.
+            return String::new();
+        };
+        mac.update(text.as_bytes());
+        mac.finalize()
+            .into_bytes()
+            .iter()
+            .take(16)
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 
     /// The `Authorization` header, marked sensitive.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use kflare_cloudflare::Client;
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
@@ -18,8 +19,9 @@ use crate::{
     credentials::SecretCredentials,
     decide::Claims,
     index::{Index, Kinds, Wake},
+    intent::Intent,
     metrics::Metrics,
-    object::{Intent, Object, ObjectKey, Recorded},
+    object::{Object, ObjectKey, Recorded},
     plan::Plan,
     queue::Queue,
     resolve::{Defaults, ParentRule, Prepared, prepare},
@@ -69,9 +71,18 @@ pub struct Context {
     index: Mutex<Index>,
     queue: Mutex<Queue>,
     contests: Mutex<Contests>,
-    unsent: Mutex<BTreeSet<(String, Timestamp)>>,
+    tries: Mutex<BTreeMap<(String, Timestamp), Try>>,
     events: Mutex<VecDeque<Event>>,
     workers: Mutex<Workers>,
+}
+
+/// What was seen of a create.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Try {
+    /// It surely had no effect.
+    Unsent,
+    /// It may have had one, and was over by then.
+    Over(Timestamp),
 }
 
 #[derive(Default)]
@@ -111,7 +122,7 @@ impl Context {
             wake: Notify::new(),
             queue: Mutex::default(),
             contests: Mutex::default(),
-            unsent: Mutex::default(),
+            tries: Mutex::default(),
             events: Mutex::default(),
             workers: Mutex::default(),
         }
@@ -164,34 +175,50 @@ impl Context {
         )
     }
 
-    /// What is remembered of the remote object, without intents that surely were never carried out.
-    pub(crate) fn recorded(&self, object: &Object) -> Recorded {
+    /// What is remembered of the remote object. An intent counts only if it was written with the token of `client` and was
+    /// not seen to fail without an effect.
+    pub(crate) fn recorded(&self, object: &Object, client: &Client) -> Recorded {
+        let mut recorded = self.recorded_unproven(object);
+        recorded.intent = recorded
+            .intent
+            .filter(|it| it.seal == client.seal(&it.sealed_text(&object.uid)));
+        recorded
+    }
+
+    /// As [`Self::recorded`], with an intent that may not be ours: good enough to see that there is something to look at.
+    pub(crate) fn recorded_unproven(&self, object: &Object) -> Recorded {
         let id_field = self
             .kinds
             .get(&object.key.kind)
             .and_then(|kind| kind.descriptor().id_field());
         let mut recorded = object.recorded(id_field);
-        let unsent = lock(&self.unsent);
-        recorded.intent = recorded
-            .intent
-            .filter(|intent| !unsent.contains(&(object.uid.clone(), intent.at)));
+        let tries = lock(&self.tries);
+        if let Some(intent) = recorded.intent.take() {
+            recorded.intent = match tries.get(&(object.uid.clone(), intent.at)) {
+                Some(Try::Unsent) => None,
+                Some(Try::Over(over)) => Some(Intent {
+                    over: Some(*over),
+                    ..intent
+                }),
+                None => Some(intent),
+            };
+        }
         recorded
     }
 
-    /// The create that `intent` announced surely did not happen.
-    pub(crate) fn mark_unsent(&self, object: &Object, intent: &Intent) {
-        lock(&self.unsent).insert((object.uid.clone(), intent.at));
-    }
-
-    /// The create that `intent` announced is about to be sent.
-    pub(crate) fn mark_sent(&self, object: &Object, intent: &Intent) {
-        lock(&self.unsent).remove(&(object.uid.clone(), intent.at));
+    /// Notes what is known of the create that `intent` announced; none while it is under way.
+    pub(crate) fn note_try(&self, object: &Object, intent: &Intent, seen: Option<Try>) {
+        let key = (object.uid.clone(), intent.at);
+        match seen {
+            Some(seen) => lock(&self.tries).insert(key, seen),
+            None => lock(&self.tries).remove(&key),
+        };
     }
 
     /// Forgets what was kept in memory about an object that is gone.
     pub(crate) fn forget(&self, object: &Object) {
         self.contests().forget(&object.uid);
-        lock(&self.unsent).retain(|(uid, _)| *uid != object.uid);
+        lock(&self.tries).retain(|(uid, _), _| *uid != object.uid);
     }
 
     pub(crate) fn tell(&self, event: Event) {

@@ -2,7 +2,7 @@
 
 use crate::{
     kind::{Desired, Lifecycle, Remote},
-    object::{Intent, ObjectKey, Origin, Recorded},
+    object::{ObjectKey, Origin, Recorded},
     plan::{Change, FieldRules, Plan, diff, field_names},
     policy::{Adoption, Deletion},
     reason::Reason,
@@ -109,16 +109,8 @@ fn left_behind<'a>(situation: &'a Situation<'_>) -> Option<&'a Remote> {
         .observed
         .candidates
         .iter()
-        .filter(|remote| made_by(intent, remote) && situation.claims.holder(&remote.id).is_none())
+        .filter(|remote| intent.made(remote) && situation.claims.holder(&remote.id).is_none())
         .min_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)))
-}
-
-/// Whether `remote` is what `intent` announced.
-pub fn made_by(intent: &Intent, remote: &Remote) -> bool {
-    remote.key.group == intent.group
-        && remote.key.member == intent.member
-        && remote.locked.is_none()
-        && remote.created.is_some_and(|created| created >= intent.at)
 }
 
 fn decide_new(situation: &Situation<'_>) -> Plan {

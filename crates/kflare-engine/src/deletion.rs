@@ -11,7 +11,7 @@ use crate::{
     cluster::{ClusterError, Severity},
     context::Context,
     credentials::Credentials,
-    decide::{decide_deletion, made_by},
+    decide::decide_deletion,
     errors::{Class, Failure},
     index::CollectionKey,
     kind::{CredentialSource, Kind, Lifecycle, NaturalKey, Remote, Write},
@@ -39,7 +39,7 @@ pub(crate) async fn run(pass: &Pass<'_>, object: &Arc<Object>) -> Result<Next, F
         // Woken when a dependent goes.
         return Ok(report::ready(context, object, &Ready::no(Reason::IN_USE, message), Next::Settled).await);
     }
-    let recorded = context.recorded(object);
+    let mut recorded = context.recorded_unproven(object);
     if pass.kind.descriptor().lifecycle == Lifecycle::Verified || nothing_to_do(&recorded) {
         return release(context, object).await;
     }
@@ -70,6 +70,7 @@ pub(crate) async fn run(pass: &Pass<'_>, object: &Arc<Object>) -> Result<Next, F
         .client(&place.account, &place.source)
         .await?
         .in_lane(pass.lane);
+    recorded.intent = context.recorded(object, &client).intent;
     let left_behind = match &recorded.id {
         None => left_behind(pass, &place, &client, &recorded).await?,
         Some(_) => None,
@@ -174,7 +175,7 @@ async fn left_behind(
     };
     let index = pass.context.index();
     found.retain(|remote| {
-        made_by(intent, remote)
+        intent.made(remote)
             && index
                 .claimants(&place.collection.collection, &remote.id)
                 .next()

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`kind`], [`adapter`] | what the engine asks of a kind |
 //! | [`plan`], [`decide`], [`policy`], [`reason`], [`errors`] | the pure core: values in, values out |
-//! | [`object`], [`index`], [`resolve`] | what is known of the cluster, and what follows from it |
+//! | [`object`], [`intent`], [`index`], [`resolve`] | what is known of the cluster, and what follows from it |
 //! | [`collections`], [`observe`], [`batch`] | reading and writing Cloudflare |
 //! | [`queue`], [`contest`], [`clock`] | order, restraint, time |
 //! | `pass`, `deletion`, `sweep`, `report` | one pass over one resource; drift checks; status and Events |
@@ -25,6 +25,7 @@ mod deletion;
 pub mod engine;
 pub mod errors;
 pub mod index;
+pub mod intent;
 pub mod kind;
 pub mod lease;
 pub mod metrics;

@@ -9,6 +9,8 @@ use kube::api::DynamicObject;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::intent::Intent;
+
 /// Names a resource: kind, namespace (none for cluster-scoped kinds) and name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
@@ -68,22 +70,6 @@ pub enum Origin {
     Created,
     /// It existed, and the user asked kflare to take it.
     Adopted,
-}
-
-/// Written with the finalizer before a create, so that an object whose creation was not seen to the end is found again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Intent {
-    /// Cloudflare's clock, whole seconds, before the create was sent.
-    pub at: Timestamp,
-    /// The container it is created in.
-    pub scope: String,
-    /// Group of the natural key.
-    pub group: String,
-    /// Member of the natural key.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub member: String,
-    /// Name of the CloudflareAccount resource whose token is used.
-    pub account: String,
 }
 
 /// What status remembers of the remote object.

@@ -190,7 +190,7 @@ impl Manifests {
             Ok(prepared) => prepared,
             Err(plan) => return Ok(plan),
         };
-        let recorded = object.recorded(descriptor.id_field());
+        let mut recorded = object.recorded(descriptor.id_field());
         if object.deleting {
             return Ok(decide_deletion(&recorded, None, prepared.policy.deletion));
         }
@@ -202,6 +202,9 @@ impl Manifests {
                 .client(&prepared.account, &prepared.source)
                 .await
                 .map_err(|failure| failure.message)?;
+            recorded.intent = recorded
+                .intent
+                .filter(|it| it.seal == client.seal(&it.sealed_text(&object.uid)));
             let look = Look {
                 kind,
                 client: &client,

@@ -189,6 +189,8 @@ pub struct FieldRules {
     pub immutable: &'static [&'static str],
     /// Fields whose values must not be shown.
     pub secret: &'static [&'static str],
+    /// Fields that Cloudflare does not take at creation; they are set afterwards.
+    pub after_create: &'static [&'static str],
 }
 
 /// The fields set in `desired` that `remote` has otherwise. Both are in canonical form. Fields that `desired` leaves out

@@ -207,7 +207,7 @@ fn needs_pass(context: &Context, key: &CollectionKey, object: &Arc<Object>) -> b
     let Ok(prepared) = context.prepare(&object) else {
         return true;
     };
-    let recorded = context.recorded(&object);
+    let recorded = context.recorded_unproven(&object);
     let Some(id) = &recorded.id else { return true };
     let failing = context.queue().failures(&object.key) > 0;
     let remote = match context.collections.seen(key, id) {

@@ -13,8 +13,9 @@ use jiff::Timestamp;
 use kflare_engine::{
     Desired, NaturalKey, Plan, Reason, Remote,
     decide::{Claims, Observed, Situation, decide, decide_deletion},
+    intent::Intent,
     kind::Lifecycle,
-    object::{Intent, ObjectKey, Origin, Recorded},
+    object::{ObjectKey, Origin, Recorded},
     plan::FieldRules,
     policy::{Adoption, Deletion},
 };
@@ -103,15 +104,20 @@ impl Case {
         self
     }
 
+    /// An intent of that second, to create `member` with TTL 1.
     fn intent(mut self, second: i64, member: &str) -> Self {
-        let NaturalKey { group, member } = key(member);
-        self.recorded.intent = Some(Intent {
-            at: at(second),
-            scope: SCOPE.into(),
-            group,
-            member,
-            account: "main".into(),
-        });
+        let desired = Desired {
+            key: key(member),
+            exclusive: false,
+            body: body(member, 1),
+        };
+        self.recorded.intent = Some(Intent::new(at(second), SCOPE, "main", &desired, &[]));
+        self
+    }
+
+    /// The create was seen to be over by that second.
+    fn over(mut self, second: i64) -> Self {
+        self.recorded.intent.as_mut().unwrap().over = Some(at(second));
         self
     }
 
@@ -276,6 +282,21 @@ fn table() {
         (
             "not what we meant to make",
             case().seen([same("x")]).intent(999, "192.0.2.9"),
+            "blocked AlreadyExists",
+        ),
+        (
+            "of that identity, but not with what we sent",
+            case().seen([stale_ttl("x")]).intent(1_000, "192.0.2.1"),
+            "blocked AlreadyExists ttl",
+        ),
+        (
+            "made when the create was over",
+            case().seen([same("x")]).intent(900, "192.0.2.1").over(950),
+            "blocked AlreadyExists",
+        ),
+        (
+            "made long after an intent that was never carried out",
+            case().seen([same("x")]).intent(600, "192.0.2.1"),
             "blocked AlreadyExists",
         ),
     ];

@@ -120,6 +120,7 @@ impl Adapter for AccountAdapter {
             },
         });
         let mut status = status.as_object().cloned().unwrap_or_default();
+        status.retain(|_, value| !value.is_null());
         if let Some(Value::Object(token)) = status.get_mut("token") {
             token.retain(|_, value| !value.is_null());
         }
@@ -142,18 +143,21 @@ impl Adapter for AccountAdapter {
     }
 }
 
-/// The account's name. A token may use an account without the permission to read it; then the list of accounts that it
-/// can see has to name it.
-async fn account_name(client: &Client, account_id: &str) -> Result<String, Error> {
+/// The account's name, when the token may know it. A token that is limited to zones may read neither its account nor the list
+/// of accounts; then its zones are what shows whether it reaches the account, each for itself.
+async fn account_name(client: &Client, account_id: &str) -> Result<Option<String>, Error> {
     match accounts::get(client, account_id).await {
-        Ok(account) => Ok(account.name),
-        Err(error) if error.status() == Some(403) => {
-            let seen = accounts::list(client)
-                .await?
-                .into_iter()
-                .find(|account| account.id == account_id);
-            seen.map(|account| account.name).ok_or(error)
-        }
+        Ok(account) => Ok(Some(account.name)),
+        Err(error) if error.status() == Some(403) => match accounts::list(client).await {
+            Ok(seen) if seen.is_empty() => Ok(None),
+            // It sees accounts, and this is none of them.
+            Ok(seen) => match seen.into_iter().find(|account| account.id == account_id) {
+                Some(account) => Ok(Some(account.name)),
+                None => Err(error),
+            },
+            Err(refused) if refused.status() == Some(403) => Ok(None),
+            Err(other) => Err(other),
+        },
         Err(error) => Err(error),
     }
 }

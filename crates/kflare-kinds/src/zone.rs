@@ -42,7 +42,10 @@ impl ZoneAdapter {
                 collection: "zones".into(),
                 listable: true,
                 provides_credential: false,
-                fields: FieldRules::default(),
+                fields: FieldRules {
+                    after_create: &["plan", "paused"],
+                    ..FieldRules::default()
+                },
             },
         }
     }

@@ -9,28 +9,25 @@ use super::{Pass, Work, store_failure};
 use crate::{
     clock::whole_seconds,
     errors::{Class, Failure},
-    object::{Intent, Object, Origin},
+    intent::Intent,
+    object::{Object, Origin},
 };
 
 impl Pass<'_> {
     /// Our finalizer and the intent, in one write: from here on neither a crash nor a lost reply can orphan the object.
     pub(super) async fn announce(&self, object: &Arc<Object>, work: &Work) -> Result<(Arc<Object>, Intent), Failure> {
-        let key = &work.prepared.desired.key;
-        let intent = Intent {
-            at: whole_seconds(work.client.server_time()),
-            scope: work.prepared.scope.clone(),
-            group: key.group.clone(),
-            member: key.member.clone(),
-            account: work.prepared.account.name.to_string(),
-        };
-        let standing = self.context.recorded(object).intent;
-        // An earlier intent that may have been carried out keeps its time, so that a late effect of it is still ours.
-        if let Some(standing) =
-            standing.filter(|it| it.group == intent.group && it.member == intent.member && it.scope == intent.scope)
-            && object.has_finalizer()
-        {
-            return Ok((object.clone(), standing));
+        let Work { prepared, client } = work;
+        let (at, later) = (
+            whole_seconds(client.server_time()),
+            self.kind.descriptor().fields.after_create,
+        );
+        let mut intent = Intent::new(at, &prepared.scope, &prepared.account.name, &prepared.desired, later);
+        // An earlier try that may have been carried out is still ours.
+        let standing = self.context.recorded(object, client).intent;
+        if let Some(standing) = standing.filter(|it| it.is_same_object(&intent)) {
+            intent.from = standing.from;
         }
+        intent.seal = client.seal(&intent.sealed_text(&object.uid));
         let text = serde_json::to_string(&intent).map_err(|error| Failure::new(Class::Bug, error.to_string()))?;
         let metadata = json!({ "finalizers": with_finalizer(object), "annotations": { names::CREATE_INTENT: text } });
         let written = self
@@ -72,8 +69,8 @@ impl Pass<'_> {
         Ok(self.context.wrote(written))
     }
 
-    /// Finalizer, claim label and, when it comes under management, how. The intent is done with, unless it is what the object
-    /// was found by and the id is still to be recorded. Nothing is written when all is as it should be.
+    /// Finalizer, claim label and, when it comes under management, how; the intent is done with. Nothing is written when all
+    /// is as it should be.
     pub(super) async fn claim(
         &self,
         object: &Arc<Object>,
@@ -91,7 +88,7 @@ impl Pass<'_> {
             metadata.insert("labels".to_owned(), json!({ claim.label.as_ref(): id }));
         }
         let mut annotations = Map::new();
-        if object.annotation(names::CREATE_INTENT).is_some() && taken != Some(Origin::Created) {
+        if object.annotation(names::CREATE_INTENT).is_some() {
             annotations.insert(names::CREATE_INTENT.to_owned(), Value::Null);
         }
         if taken == Some(Origin::Adopted) && object.annotation(names::ADOPTED) != Some("true") {

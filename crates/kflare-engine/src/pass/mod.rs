@@ -14,10 +14,11 @@ use crate::{
     cluster::{ClusterError, Severity},
     collections::Freshness,
     contest::Ruling,
-    context::{ClaimsFor, Context},
+    context::{ClaimsFor, Context, Try},
     decide::{Observed, Situation, decide},
     deletion,
     errors::{Class, Failure, WriteError, classify},
+    intent::ANSWERED_WITHIN,
     kind::{Kind, Lifecycle, Remote, Write, Written},
     object::{Object, ObjectKey, Origin, Recorded},
     observe::{FEW, FRESH, Look, observe},
@@ -111,7 +112,7 @@ impl Pass<'_> {
                 // Cloudflare knows an object that our list did not show: look anew, once, and decide about that.
                 Err(failure) if failure.class == Class::Exists && attempt == 0 => {
                     // Unless an earlier create may have made it: then the intent is what tells.
-                    let doubtful = self.context.recorded(&object).intent.is_some();
+                    let doubtful = self.context.recorded(&object, &work.client).intent.is_some();
                     object = self.context.index().get(&object.key).unwrap_or(object);
                     if !doubtful {
                         object = self.disown_intent(&object).await?;
@@ -146,7 +147,7 @@ impl Pass<'_> {
 
     async fn plan(&self, object: &Arc<Object>, work: &Work, freshness: Freshness) -> Result<(Plan, Observed), Failure> {
         let Work { prepared, client } = work;
-        let recorded = self.context.recorded(object);
+        let recorded = self.context.recorded(object, client);
         let few = self.context.index().has_few_siblings(&object.key, FEW);
         let fields = self.kind.descriptor().fields;
         let look = Look {
@@ -214,8 +215,13 @@ impl Pass<'_> {
                 report::event(self.context, object, Severity::Normal, "Replacing", "Replace", note);
                 self.create(object, work).await
             }
-            Plan::Adopt { id, changes } => self.take(object, work, id, changes, observed, Origin::Adopted).await,
-            Plan::Recover { id, changes } => self.take(object, work, id, changes, observed, Origin::Created).await,
+            Plan::Adopt { id, changes } => self.adopt(object, work, id, changes, observed).await,
+            Plan::Recover { id, .. } => {
+                let remote = candidate(observed, id)?;
+                let note = format!("found {id}, created before an interruption");
+                report::event(self.context, object, Severity::Normal, "Recovered", "Create", note);
+                self.record_created(object, work, &remote).await
+            }
             Plan::Blocked { .. } | Plan::Wait { .. } | Plan::Delete { .. } | Plan::Forget { .. } => {
                 Ok(self.report_blocked(object, plan).await)
             }
@@ -230,15 +236,15 @@ impl Pass<'_> {
             };
             return Err(Failure::new(class, "Cloudflare's rate limit is exhausted"));
         }
-        let standing = self.context.recorded(object).intent;
+        let standing = self.context.recorded(object, &work.client).intent;
         let held = self.context.collections.writes_held(&work.prepared.collection);
         if let Some(held) = held.filter(|_| self.waits_its_turn()) {
             return Err(held);
         }
         let (object, intent) = self.announce(object, work).await?;
         // An earlier create of the same intent may have been carried out, whatever becomes of this one.
-        let doubtful = standing.as_ref() == Some(&intent);
-        self.context.mark_sent(&object, &intent);
+        let doubtful = standing.is_some_and(|standing| standing.is_same_object(&intent));
+        self.context.note_try(&object, &intent, None);
         let written = self
             .write(
                 work,
@@ -251,8 +257,18 @@ impl Pass<'_> {
             Ok(Some(remote)) => remote,
             Ok(None) => return Err(Failure::new(Class::Bug, "a create returned no object")),
             Err(failed) => {
-                if !failed.unknown && !doubtful {
-                    self.context.mark_unsent(&object, &intent);
+                if failed.unknown {
+                    // An answer, whatever it says, ends the time in which our object can have been made.
+                    if failed.answered {
+                        let over = work
+                            .client
+                            .server_time()
+                            .saturating_add(ANSWERED_WITHIN)
+                            .unwrap_or(intent.at);
+                        self.context.note_try(&object, &intent, Some(Try::Over(over)));
+                    }
+                } else if !doubtful {
+                    self.context.note_try(&object, &intent, Some(Try::Unsent));
                     if matches!(
                         failed.failure.class,
                         Class::Invalid(_) | Class::Blocked(_) | Class::Quota | Class::Auth
@@ -271,12 +287,18 @@ impl Pass<'_> {
             "Create",
             format!("created {}", remote.id),
         );
-        // The id goes into status before anything else: from here on a crash finds the object by it.
+        self.record_created(&object, work, &remote).await
+    }
+
+    /// Records an object that a create of ours has made, and sets what the create did not. The id goes into status before
+    /// anything else: from then on a crash finds the object by it, and before then nothing may change it, because it is found
+    /// by being exactly what was sent.
+    async fn record_created(&self, object: &Arc<Object>, work: &Work, remote: &Remote) -> Result<Next, Failure> {
         let next = self
-            .report_synced(&object, work, &remote, Some(Origin::Created), Stage::Created)
+            .report_synced(object, work, remote, Some(Origin::Created), Stage::Created)
             .await?;
         // Only then is the intent done with; as long as the id is not stored, the intent is what finds the object.
-        let Some(object) = self.stored(&object, &remote.id) else {
+        let Some(object) = self.stored(object, &remote.id) else {
             return Ok(next);
         };
         let object = self.claim(&object, &remote.id, None).await?;
@@ -318,14 +340,13 @@ impl Pass<'_> {
 
     /// Brings an existing object under management: claimed first, changed then, recorded last. A crash in between finds the
     /// same plan again.
-    async fn take(
+    async fn adopt(
         &self,
         object: &Arc<Object>,
         work: &Work,
         id: &str,
         changes: &[Change],
         observed: &Observed,
-        origin: Origin,
     ) -> Result<Next, Failure> {
         let collection = work.prepared.collection.collection.clone();
         self.context.index().reserve(&collection, id, &object.key);
@@ -333,41 +354,22 @@ impl Pass<'_> {
             context: self.context,
             key: object.key.clone(),
         };
-        let object = self.claim(object, id, Some(origin)).await?;
-        let remote = if changes.is_empty() {
-            observed.candidates.iter().find(|remote| remote.id == id).cloned()
+        let object = self.claim(object, id, Some(Origin::Adopted)).await?;
+        let (remote, what) = if changes.is_empty() {
+            (candidate(observed, id)?, "unchanged".to_owned())
         } else {
-            Some(self.change(work, id, changes).await?)
+            (self.change(work, id, changes).await?, field_names(changes))
         };
-        let Some(remote) = remote else {
-            return Err(Failure::new(Class::Bug, "the object to take was not observed"));
-        };
-        let what = if changes.is_empty() {
-            "unchanged".to_owned()
-        } else {
-            field_names(changes)
-        };
-        let (reason, note) = match origin {
-            Origin::Adopted => ("Adopted", format!("adopted {id}; changed: {what}")),
-            Origin::Created => (
-                "Recovered",
-                format!("found {id}, created before an interruption; changed: {what}"),
-            ),
-        };
-        report::event(self.context, &object, Severity::Normal, reason, "Adopt", note);
-        let next = self
-            .report_synced(&object, work, &remote, Some(origin), Stage::Final)
-            .await?;
-        if let Some(object) = self.stored(&object, id) {
-            self.claim(&object, id, None).await?;
-        }
-        Ok(next)
+        let note = format!("adopted {id}; changed: {what}");
+        report::event(self.context, &object, Severity::Normal, "Adopted", "Adopt", note);
+        self.report_synced(&object, work, &remote, Some(Origin::Adopted), Stage::Final)
+            .await
     }
 
     /// The resource as it is stored, if `id` is recorded in it.
     fn stored(&self, object: &Object, id: &str) -> Option<Arc<Object>> {
         let stored = self.context.index().get(&object.key)?;
-        (self.context.recorded(&stored).id.as_deref() == Some(id)).then_some(stored)
+        (self.context.recorded_unproven(&stored).id.as_deref() == Some(id)).then_some(stored)
     }
 
     async fn change(&self, work: &Work, id: &str, changes: &[Change]) -> Result<Remote, Failure> {
@@ -420,6 +422,8 @@ pub(crate) fn decide_with(
 pub(crate) struct Failed {
     pub failure: Failure,
     pub unknown: bool,
+    /// Whether Cloudflare, or something before it, answered.
+    pub answered: bool,
 }
 
 impl From<Failed> for Failure {
@@ -446,6 +450,7 @@ pub(crate) async fn write_through(
         return Err(Failed {
             failure,
             unknown: false,
+            answered: false,
         });
     }
     let kind_name: Arc<str> = pass.kind.descriptor().kind.as_ref().into();
@@ -468,12 +473,14 @@ pub(crate) async fn write_through(
                 context.collections.refuse_writes(collection, &error.to_string());
             }
             let unknown = error.outcome_unknown();
+            let answered = matches!(&error, WriteError::Cloudflare(error) if error.status().is_some());
             if unknown {
                 context.collections.doubt(collection);
             }
             return Err(Failed {
                 failure: Failure::new(class, error.to_string()),
                 unknown,
+                answered,
             });
         }
     };
@@ -482,6 +489,12 @@ pub(crate) async fn write_through(
         context.collections.wrote(collection, &id, remote.clone());
     }
     Ok(remote)
+}
+
+/// The observed object of that id.
+fn candidate(observed: &Observed, id: &str) -> Result<Remote, Failure> {
+    let found = observed.candidates.iter().find(|remote| remote.id == id).cloned();
+    found.ok_or_else(|| Failure::new(Class::Bug, "the object to take was not observed"))
 }
 
 /// Releases what a pass has reserved, however it ends.

@@ -46,7 +46,7 @@ impl Pass<'_> {
     ) -> Result<Next, Failure> {
         let descriptor = self.kind.descriptor();
         let left = diff(&work.prepared.desired.body, &remote.body, descriptor.fields);
-        let origin = origin.or(self.context.recorded(object).origin);
+        let origin = origin.or(self.context.recorded_unproven(object).origin);
         let mut status = report::status_of(object);
         if descriptor.lifecycle == Lifecycle::Managed {
             status.insert("cloudflareMetadata".to_owned(), Value::Object(remote.metadata.clone()));
@@ -229,7 +229,16 @@ impl Pass<'_> {
             _ => {}
         }
         let reason = failure.class.reason();
-        let message = report::stable_message(&object, &reason, &failure.message);
+        let told = match failure.class {
+            Class::Auth | Class::Held { .. } => {
+                format!(
+                    "{}; does the token have the permissions that this kind needs?",
+                    failure.message
+                )
+            }
+            _ => failure.message,
+        };
+        let message = report::stable_message(&object, &reason, &told);
         let next = match failure.class {
             Class::Held { until } => Next::At(
                 until + self.context.chance.jitter(Duration::from_secs(2), 0.9),

@@ -135,3 +135,80 @@ fn a_create_that_never_arrives_is_tried_again() {
         });
     }
 }
+
+/// A create that Cloudflare failed is no claim on what somebody else makes afterwards, be it equal.
+#[test]
+fn what_others_make_after_a_failed_create_is_left_alone() {
+    for (fault, ttl) in [
+        (crate::stage::status(503, 1000), 1),
+        (crate::stage::status(503, 1000), 900),
+        (
+            Fault::DropBefore {
+                dropped: Some(Dropped::Reset),
+            },
+            900,
+        ),
+    ] {
+        play_in_zone(Plan::Pro, |stage| async move {
+            stage.fault(FaultMatch::path("POST", "dns_records"), fault.clone());
+            let id = stage.record("x", json!({ "name": "x", "type": "A", "content": "192.0.2.1" }));
+            stage
+                .until("tried", |stage| {
+                    stage
+                        .cloudflare
+                        .calls()
+                        .iter()
+                        .any(|it| it.method == "POST" && it.path.contains("dns_records"))
+                })
+                .await;
+            stage.rest(10 * std::time::Duration::from_secs(1)).await;
+            stage.foreign(&json!({ "name": "x", "type": "A", "content": "192.0.2.1", "ttl": ttl }));
+            let before = stage.records();
+            stage.cloudflare.clear_faults();
+            stage.says(&id, "False", "AlreadyExists").await;
+            stage.user.delete(&id);
+            stage.gone(&[id]).await;
+            assert_eq!(stage.records(), before, "{fault:?} {ttl}");
+        });
+    }
+}
+
+/// Whoever may create resources may write annotations. An intent that kflare did not write has no effect.
+#[test]
+fn a_forged_or_copied_intent_claims_nothing() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        // A genuine one, of a create whose answer was lost, to copy from.
+        stage.fault_times(
+            FaultMatch::path("POST", "dns_records"),
+            Fault::DropAfter {
+                dropped: Some(Dropped::Hang),
+            },
+            1,
+        );
+        let first = stage.record("first", json!({ "name": "x", "type": "A", "content": "192.0.2.1" }));
+        let intent = kflare_api::names::CREATE_INTENT;
+        stage
+            .until("announced", |stage| {
+                !stage.metadata(&first)["annotations"][intent].is_null()
+            })
+            .await;
+        let genuine = stage.metadata(&first)["annotations"][intent]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        stage.ready(std::slice::from_ref(&first)).await;
+        stage.foreign(&json!({ "name": "y", "type": "A", "content": "192.0.2.2", "ttl": 1 }));
+        let forged = genuine.replace("A x.", "A y.").replace("192.0.2.1", "192.0.2.2");
+        let before = stage.records();
+        for (name, record, annotation) in [("copy", "x", genuine), ("forged", "y", forged)] {
+            let content = if record == "x" { "192.0.2.1" } else { "192.0.2.2" };
+            let mut manifest = crate::stage::record(name, json!({ "name": record, "type": "A", "content": content }));
+            manifest["metadata"]["annotations"][intent] = json!(annotation);
+            let id = stage.create(manifest);
+            stage.until("refused", |stage| stage.user.ready(&id).0 == "False").await;
+            stage.user.delete(&id);
+            stage.gone(&[id]).await;
+            assert_eq!(stage.records(), before, "{name}");
+        }
+    });
+}

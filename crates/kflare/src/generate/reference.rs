@@ -18,7 +18,7 @@ struct Notes {
 const NOTES: &[Notes] = &[
     Notes {
         kind: "CloudflareAccount",
-        permissions: "None of its own: verifying a token needs none. With Account Settings Read the account's name is read directly, else from the list of accounts that the token sees.",
+        permissions: "None of its own: verifying a token needs none. With Account Settings Read the account's name is shown; without it, whether the token reaches the account shows when its zones are used.",
         deletion: "Nothing at Cloudflare. It waits (`InUse`) until no resource refers to it, then takes its protection off the token Secret.",
         limits: "1,200 calls in five minutes for a user with all their tokens, or for an account-owned token; kflare keeps to the share that `--api-budget` gives it.",
     },

@@ -1,0 +1,133 @@
+//! The create intent: written with the finalizer before a create, so that an object whose creation was not seen to the end is
+//! found again, and nothing else is ever taken for it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::kind::{Desired, Remote};
+
+/// A create that was not answered takes effect within that long after its intent, or never.
+const ARRIVES_WITHIN: Duration = Duration::from_mins(5);
+
+/// Whole seconds of Cloudflare's `Date` header, rounded up, and the time an answer takes.
+pub(crate) const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
+
+/// What was about to be created, where and when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intent {
+    /// Cloudflare's clock, whole seconds, before the first try that may have been carried out.
+    pub from: Timestamp,
+    /// The same before the latest try.
+    pub at: Timestamp,
+    /// The container it is created in.
+    pub scope: String,
+    /// Group of the natural key.
+    pub group: String,
+    /// Member of the natural key.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub member: String,
+    /// Name of the CloudflareAccount resource whose token is used.
+    pub account: String,
+    /// The fields that are sent.
+    pub fields: Vec<String>,
+    /// Hash of their values.
+    pub print: String,
+    /// Made with the token over all of this and the UID of the resource: an intent that somebody else wrote, or that was
+    /// copied with a manifest, has no effect.
+    #[serde(default)]
+    pub seal: String,
+    /// When the latest try was over, if that was seen: nothing made later is ours.
+    #[serde(skip)]
+    pub over: Option<Timestamp>,
+}
+
+impl Intent {
+    /// An intent to create `desired`. Fields in `later` are not sent with the create.
+    pub fn new(at: Timestamp, scope: &str, account: &str, desired: &Desired, later: &[&str]) -> Self {
+        let fields: Vec<String> = desired
+            .body
+            .keys()
+            .filter(|it| !later.contains(&it.as_str()))
+            .cloned()
+            .collect();
+        Self {
+            from: at,
+            at,
+            scope: scope.to_owned(),
+            group: desired.key.group.clone(),
+            member: desired.key.member.clone(),
+            account: account.to_owned(),
+            print: print(&desired.body, &fields),
+            fields,
+            seal: String::new(),
+            over: None,
+        }
+    }
+
+    /// Whether `other` means the same object.
+    pub fn is_same_object(&self, other: &Self) -> bool {
+        (&self.scope, &self.group, &self.member, &self.print)
+            == (&other.scope, &other.group, &other.member, &other.print)
+    }
+
+    /// What the seal is made over.
+    pub fn sealed_text(&self, uid: &str) -> String {
+        let Self {
+            from,
+            at,
+            scope,
+            group,
+            member,
+            account,
+            fields,
+            print,
+            ..
+        } = self;
+        serde_json::json!([uid, from, at, scope, group, member, account, fields, print]).to_string()
+    }
+
+    /// Whether `remote` is what this intent announced: of that identity, with every field as it was to be sent, and made
+    /// while the create was under way.
+    pub fn made(&self, remote: &Remote) -> bool {
+        let until = self
+            .over
+            .unwrap_or_else(|| self.at.saturating_add(ARRIVES_WITHIN).unwrap_or(Timestamp::MAX));
+        remote.key.group == self.group
+            && remote.key.member == self.member
+            && remote.locked.is_none()
+            && remote
+                .created
+                .is_some_and(|created| created >= self.from && created <= until)
+            && print(&remote.body, &self.fields) == self.print
+    }
+}
+
+/// Hash of the named fields. Absent, null, false and empty are one, as in comparisons.
+fn print(body: &Map<String, Value>, fields: &[String]) -> String {
+    let named: Map<String, Value> = fields
+        .iter()
+        .filter_map(|field| Some((field.clone(), pruned(body.get(field)?)?)))
+        .collect();
+    let hash = Sha256::digest(Value::Object(named).to_string().as_bytes());
+    hash.iter().take(12).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn pruned(value: &Value) -> Option<Value> {
+    match value {
+        Value::Null | Value::Bool(false) => None,
+        Value::String(text) => (!text.is_empty()).then(|| value.clone()),
+        Value::Array(items) => (!items.is_empty()).then(|| value.clone()),
+        Value::Object(fields) => {
+            let kept: Map<String, Value> = fields
+                .iter()
+                .filter_map(|(name, value)| Some((name.clone(), pruned(value)?)))
+                .collect();
+            (!kept.is_empty()).then_some(Value::Object(kept))
+        }
+        other => Some(other.clone()),
+    }
+}
