@@ -109,12 +109,11 @@ impl Credential {
             return String::new();
         };
         mac.update(text.as_bytes());
-        mac.finalize()
-            .into_bytes()
-            .iter()
-            .take(16)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        let bytes: [u8; 32] = mac.finalize().into_bytes().into();
+        format!(
+            "{:032x}",
+            u128::from_be_bytes(bytes.first_chunk().copied().unwrap_or_default())
+        )
     }
 
     /// The `Authorization` header, marked sensitive.

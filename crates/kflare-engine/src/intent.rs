@@ -112,8 +112,11 @@ fn print(body: &Map<String, Value>, fields: &[String]) -> String {
         .iter()
         .filter_map(|field| Some((field.clone(), pruned(body.get(field)?)?)))
         .collect();
-    let hash = Sha256::digest(Value::Object(named).to_string().as_bytes());
-    hash.iter().take(12).map(|byte| format!("{byte:02x}")).collect()
+    let hash: [u8; 32] = Sha256::digest(Value::Object(named).to_string().as_bytes()).into();
+    format!(
+        "{:032x}",
+        u128::from_be_bytes(hash.first_chunk().copied().unwrap_or_default())
+    )
 }
 
 fn pruned(value: &Value) -> Option<Value> {
