@@ -66,7 +66,12 @@ pub fn refuse(error: &clap::Error) -> ExitCode {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             // A closed pipe is no reason to complain.
             let _ = error.print();
-            ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
+            // No command at all is a refusal too.
+            if error.exit_code() == 0 {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::from(USAGE)
+            }
         }
         _ => {
             eprintln!("{}", one_line(error, |variable| std::env::var(variable).ok()));
