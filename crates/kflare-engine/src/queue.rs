@@ -249,13 +249,6 @@ impl Queue {
     pub fn depth(&self) -> &BTreeMap<Arc<str>, usize> {
         &self.depth
     }
-
-    /// Whether nothing is queued, waiting or running.
-    pub fn is_idle(&self) -> bool {
-        self.entries
-            .values()
-            .all(|entry| entry.place.is_none() && !entry.running)
-    }
 }
 
 /// The delay after `failures` in a row: doubled each time, from `first` to `largest`.

@@ -60,8 +60,6 @@ reasons! {
     INTERNAL_ERROR = "InternalError";
     /// Created, with fields still to be set.
     CREATED = "Created";
-    /// Being deleted.
-    DELETING = "Deleting";
 }
 
 impl Reason {
