@@ -102,6 +102,10 @@ pub struct CommonStatus {
     /// Fields that something else changes back again and again. kflare corrects them ever more rarely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contested: Option<Contested>,
+    /// Fingerprint of what Cloudflare refused to create. kflare does not ask for the same again before something changes, or
+    /// hours have passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     /// The value of the annotation `kflare.dev/reconcile-at` that was last acted upon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_reconcile_at: Option<String>,

@@ -49,6 +49,11 @@ pub trait Adapter: Send + Sync + 'static {
         Err(not_offered(self.descriptor(), "found by name"))
     }
 
+    /// See [`Kind::place`].
+    fn place(&self, key: &NaturalKey) -> String {
+        key.group.clone()
+    }
+
     /// See [`Kind::get`].
     async fn get(&self, client: &Client, scope: &str, id: &str) -> Result<Option<Remote>, Error>;
 
@@ -146,8 +151,12 @@ impl<A: Adapter> Kind for Erased<A> {
         self.adapter.list(client, scope).await
     }
 
-    async fn find(&self, client: &Client, scope: &str, group: &NaturalKey) -> Result<Vec<Remote>, Error> {
-        self.adapter.find(client, scope, group).await
+    async fn find(&self, client: &Client, scope: &str, key: &NaturalKey) -> Result<Vec<Remote>, Error> {
+        self.adapter.find(client, scope, key).await
+    }
+
+    fn place(&self, key: &NaturalKey) -> String {
+        self.adapter.place(key)
     }
 
     async fn get(&self, client: &Client, scope: &str, id: &str) -> Result<Option<Remote>, Error> {

@@ -14,6 +14,7 @@ use crate::{
     errors::{Class, Failure},
     index::CollectionKey,
     kind::{Kind, NaturalKey, Remote},
+    mutation::{self, Mutation},
     observe::failure,
     queue::backoff,
 };
@@ -34,7 +35,7 @@ struct Snapshot {
     began: Instant,
     ended: Instant,
     items: BTreeMap<String, Arc<Remote>>,
-    groups: BTreeMap<String, Vec<String>>,
+    places: BTreeMap<String, Vec<String>>,
 }
 
 struct WrittenItem {
@@ -82,6 +83,9 @@ impl State {
                 Freshness::BegunAt(at) => snapshot.began >= at,
                 Freshness::CompleteAt(at) => snapshot.ended >= at,
             };
+            if mutation::is(Mutation::StaleSnapshotTrusted) {
+                return true;
+            }
             new_enough && self.doubted.is_none_or(|doubted| snapshot.began >= doubted)
         })
     }
@@ -175,7 +179,7 @@ impl Collections {
                 state
                     .written
                     .retain(|_, written| written.at >= began || written.at.elapsed() < LAG);
-                state.snapshot = Some(Snapshot::new(began, items));
+                state.snapshot = Some(Snapshot::new(kind, began, items));
                 state.last_failure = None;
                 Ok(())
             }
@@ -287,13 +291,14 @@ impl Collections {
         self.collection(key).state().written.get(id).map(|written| written.at)
     }
 
-    /// The members of a group, what we wrote since included.
-    pub fn group(&self, key: &CollectionKey, group: &NaturalKey) -> Vec<Remote> {
+    /// The objects in the place of `wanted`, what we wrote since included.
+    pub fn neighbours(&self, key: &CollectionKey, kind: &dyn Kind, wanted: &NaturalKey) -> Vec<Remote> {
+        let place = kind.place(wanted);
         let collection = self.collection(key);
         let state = collection.state();
         let mut found: BTreeMap<String, Arc<Remote>> = BTreeMap::new();
         if let Some(snapshot) = &state.snapshot {
-            for id in snapshot.groups.get(&group.group).into_iter().flatten() {
+            for id in snapshot.places.get(&place).into_iter().flatten() {
                 if let Some(remote) = snapshot.items.get(id) {
                     found.insert(id.clone(), remote.clone());
                 }
@@ -304,7 +309,11 @@ impl Collections {
                 continue;
             }
             found.remove(id);
-            if let Some(remote) = written.remote.as_ref().filter(|remote| remote.key.group == group.group) {
+            if let Some(remote) = written
+                .remote
+                .as_ref()
+                .filter(|remote| kind.place(&remote.key) == place)
+            {
                 found.insert(id.clone(), remote.clone());
             }
         }
@@ -355,12 +364,12 @@ impl Collections {
 }
 
 impl Snapshot {
-    fn new(began: Instant, items: Vec<Remote>) -> Self {
-        let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    fn new(kind: &dyn Kind, began: Instant, items: Vec<Remote>) -> Self {
+        let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut by_id = BTreeMap::new();
         for remote in items {
-            groups
-                .entry(remote.key.group.clone())
+            places
+                .entry(kind.place(&remote.key))
                 .or_default()
                 .push(remote.id.clone());
             by_id.insert(remote.id.clone(), Arc::new(remote));
@@ -369,7 +378,7 @@ impl Snapshot {
             began,
             ended: Instant::now(),
             items: by_id,
-            groups,
+            places,
         }
     }
 }
@@ -389,6 +398,7 @@ async fn list(
     let missing: Vec<&String> = expected.iter().filter(|id| !listed.contains(id.as_str())).collect();
     if missing.len() >= 3
         && missing.len() * 2 >= expected.len()
+        && !mutation::is(Mutation::AbsenceBelieved)
         && let Some(id) = missing.first()
         && kind.get(client, scope, id).await.map_err(failure)?.is_some()
     {

@@ -8,7 +8,10 @@ use std::{
 
 use tokio::time::Instant;
 
-use crate::plan::Change;
+use crate::{
+    mutation::{self, Mutation},
+    plan::Change,
+};
 
 /// So many corrections of one field within [`WINDOW`] are a contest.
 const LIMIT: usize = 3;
@@ -54,7 +57,7 @@ pub struct Contests(BTreeMap<String, Contest>);
 impl Contests {
     /// Whether drift in `changes` is to be corrected now.
     pub fn rule(&mut self, uid: &str, changes: &[Change], now: Instant) -> Ruling {
-        let Some(contest) = self.0.get_mut(uid) else {
+        let Some(contest) = self.0.get_mut(uid).filter(|_| !mutation::is(Mutation::ContestIgnored)) else {
             return Ruling::Correct;
         };
         for times in contest.corrections.values_mut() {

@@ -18,12 +18,14 @@ use crate::{
     contest::Contests,
     credentials::SecretCredentials,
     decide::Claims,
-    index::{Index, Kinds, Wake},
+    index::{CollectionKey, Index, Kinds, Wake},
     intent::Intent,
     metrics::Metrics,
+    mutation::{self, Mutation},
     object::{Object, ObjectKey, Recorded},
     plan::Plan,
-    queue::Queue,
+    queue::{Priority, Queue},
+    refusals::Refusals,
     resolve::{Defaults, ParentRule, Prepared, prepare},
 };
 
@@ -71,6 +73,7 @@ pub struct Context {
     index: Mutex<Index>,
     queue: Mutex<Queue>,
     contests: Mutex<Contests>,
+    refusals: Mutex<Refusals>,
     tries: Mutex<BTreeMap<(String, Timestamp), Try>>,
     events: Mutex<VecDeque<Event>>,
     workers: Mutex<Workers>,
@@ -122,6 +125,7 @@ impl Context {
             wake: Notify::new(),
             queue: Mutex::default(),
             contests: Mutex::default(),
+            refusals: Mutex::default(),
             tries: Mutex::default(),
             events: Mutex::default(),
             workers: Mutex::default(),
@@ -138,6 +142,16 @@ impl Context {
 
     pub(crate) fn contests(&self) -> MutexGuard<'_, Contests> {
         lock(&self.contests)
+    }
+
+    pub(crate) fn refusals(&self) -> MutexGuard<'_, Refusals> {
+        lock(&self.refusals)
+    }
+
+    /// Something changed in a collection: what was refused there may be possible now.
+    pub(crate) fn wake_refused(&self, collection: &CollectionKey) {
+        let refused = self.refusals().within(collection);
+        self.wake_all(refused.into_iter().map(|key| (key, Priority::Dependent)).collect());
     }
 
     /// Queues what a change of the store concerns.
@@ -218,6 +232,7 @@ impl Context {
     /// Forgets what was kept in memory about an object that is gone.
     pub(crate) fn forget(&self, object: &Object) {
         self.contests().forget(&object.uid);
+        self.refusals().forget(&object.uid);
         lock(&self.tries).retain(|(uid, _), _| *uid != object.uid);
     }
 
@@ -301,6 +316,9 @@ pub(crate) struct ClaimsFor<'a> {
 
 impl Claims for ClaimsFor<'_> {
     fn holder(&self, id: &str) -> Option<ObjectKey> {
+        if mutation::is(Mutation::ClaimIgnored) {
+            return None;
+        }
         self.context.index().holder(self.collection, id, self.asking)
     }
 }

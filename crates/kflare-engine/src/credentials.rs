@@ -12,6 +12,7 @@ use crate::{
     cluster::{Cluster, ClusterError, Protection},
     errors::{Class, Failure},
     kind::CredentialSource,
+    mutation::{self, Mutation},
     object::{ObjectKey, SecretKey},
     reason::Reason,
 };
@@ -54,6 +55,9 @@ impl SecretCredentials {
 
     /// The Secret has changed: its token is read again when next needed.
     pub fn forget_secret(&self, secret: &SecretKey) {
+        if mutation::is(Mutation::TokenKeptForEver) {
+            return;
+        }
         self.held().retain(|_, held| held.secret != *secret);
     }
 

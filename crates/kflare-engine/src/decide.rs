@@ -2,6 +2,7 @@
 
 use crate::{
     kind::{Desired, Lifecycle, Remote},
+    mutation::{self, Mutation},
     object::{ObjectKey, Origin, Recorded},
     plan::{Change, FieldRules, Plan, diff, field_names},
     policy::{Adoption, Deletion},
@@ -13,7 +14,7 @@ use crate::{
 pub struct Observed {
     /// The object of the recorded id. None: nothing is recorded, or it is confirmed gone.
     pub recorded: Option<Remote>,
-    /// Objects of the same group. Only needed when `recorded` is none.
+    /// Objects in the same place, those of the same group among them. Only needed when `recorded` is none.
     pub candidates: Vec<Remote>,
 }
 
@@ -193,6 +194,10 @@ fn decide_existing(situation: &Situation<'_>, remote: &Remote) -> Plan {
             ),
             changes,
         },
+        Adoption::Never if mutation::is(Mutation::AdoptionWithoutConsent) => Plan::Adopt {
+            id: remote.id.clone(),
+            changes,
+        },
         Adoption::Never => Plan::Blocked {
             reason: Reason::ALREADY_EXISTS,
             message: format!(
@@ -246,6 +251,8 @@ pub fn decide_deletion(recorded: &Recorded, left_behind: Option<&Remote>, deleti
         }
     };
     match (deletion, origin) {
+        (Deletion::Retain, _) if mutation::is(Mutation::RetainIgnored) => Plan::Delete { id: id.clone() },
+        (_, Origin::Adopted) if mutation::is(Mutation::AdoptedDeleted) => Plan::Delete { id: id.clone() },
         (Deletion::Delete, _) | (Deletion::DeleteCreated, Origin::Created) => Plan::Delete { id: id.clone() },
         (Deletion::Retain, _) => Plan::Forget {
             why: "the deletion policy is retain".to_owned(),

@@ -15,6 +15,7 @@ use crate::{
     errors::{Class, Failure},
     index::CollectionKey,
     kind::{CredentialSource, Kind, Lifecycle, NaturalKey, Remote, Write},
+    mutation::{self, Mutation},
     object::{Object, ObjectKey, Recorded},
     observe::failure,
     pass::{Next, Pass, store_failure, write_through},
@@ -35,7 +36,9 @@ pub(crate) async fn run(pass: &Pass<'_>, object: &Arc<Object>) -> Result<Next, F
     if !object.has_finalizer() {
         return Ok(Next::Settled);
     }
-    if let Some(message) = dependents(context, &object.key) {
+    if let Some(message) = dependents(context, &object.key)
+        && !mutation::is(Mutation::DependentsIgnored)
+    {
         // Woken when a dependent goes.
         return Ok(report::ready(context, object, &Ready::no(Reason::IN_USE, message), Next::Settled).await);
     }
@@ -201,10 +204,12 @@ async fn carry_out(
             match deleted.map_err(|failed| failed.failure) {
                 Ok(_) => {}
                 Err(failure) if failure.class == Class::Missing => {}
+                Err(_) if mutation::is(Mutation::FinalizerDroppedOnError) => {}
                 // A delete has nothing of the spec in it that could be invalid.
                 Err(Failure {
                     class: Class::Invalid(_),
                     message,
+                    ..
                 }) => {
                     return Err(Failure::new(Class::Blocked(Reason::TERMINAL_ERROR), message));
                 }

@@ -73,7 +73,7 @@ impl Class {
             Self::Auth | Self::Held { .. } | Self::Blocked(_) => (secs(60), secs(30 * 60)),
             Self::Exists => (secs(3600), secs(6 * 3600)),
             Self::Quota => (secs(30 * 60), secs(6 * 3600)),
-            Self::Invalid(_) => (secs(6 * 3600), secs(24 * 3600)),
+            Self::Invalid(_) => (secs(24 * 3600), secs(24 * 3600)),
             Self::Bug => (secs(60), secs(3600)),
         }
     }
@@ -107,6 +107,17 @@ pub struct Failure {
     pub class: Class,
     /// What the condition shows. Safe for tenants: no token, no request body.
     pub message: String,
+    /// Set when Cloudflare refused a create for good; see [`crate::refusals`].
+    pub refused: Option<Refused>,
+}
+
+/// A create that was refused for good.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// What was refused.
+    pub fingerprint: String,
+    /// When somebody looks whether something has changed.
+    pub look_again: Instant,
 }
 
 impl Failure {
@@ -115,6 +126,7 @@ impl Failure {
         Self {
             class,
             message: message.into(),
+            refused: None,
         }
     }
 }

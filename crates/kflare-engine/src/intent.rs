@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::kind::{Desired, Remote};
+use crate::{
+    kind::{Desired, Remote},
+    mutation::{self, Mutation},
+};
 
 /// A create that was not answered takes effect within that long after its intent, or never.
 const ARRIVES_WITHIN: Duration = Duration::from_mins(5);
@@ -96,6 +99,9 @@ impl Intent {
         let until = self
             .over
             .unwrap_or_else(|| self.at.saturating_add(ARRIVES_WITHIN).unwrap_or(Timestamp::MAX));
+        if mutation::is(Mutation::LookalikeTakenForOwn) {
+            return remote.key.group == self.group;
+        }
         remote.key.group == self.group
             && remote.key.member == self.member
             && remote.locked.is_none()

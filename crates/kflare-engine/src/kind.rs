@@ -290,8 +290,14 @@ pub trait Kind: Send + Sync {
     /// All objects of the scope. A listing that is not complete must be an error.
     async fn list(&self, client: &Client, scope: &str) -> Result<Vec<Remote>, Error>;
 
-    /// The objects of one group, by a filtered query.
-    async fn find(&self, client: &Client, scope: &str, group: &NaturalKey) -> Result<Vec<Remote>, Error>;
+    /// The objects in one place (see [`Kind::place`]), by a filtered query. At least those of the group of `key`.
+    async fn find(&self, client: &Client, scope: &str, key: &NaturalKey) -> Result<Vec<Remote>, Error>;
+
+    /// What objects of that identity compete for: Cloudflare may refuse one because of another in the same place. Usually
+    /// only those of their group.
+    fn place(&self, key: &NaturalKey) -> String {
+        key.group.clone()
+    }
 
     /// One object; none when Cloudflare says that it does not exist.
     async fn get(&self, client: &Client, scope: &str, id: &str) -> Result<Option<Remote>, Error>;

@@ -6,11 +6,12 @@
 //! | [`plan`], [`decide`], [`policy`], [`reason`], [`errors`] | the pure core: values in, values out |
 //! | [`object`], [`intent`], [`index`], [`resolve`] | what is known of the cluster, and what follows from it |
 //! | [`collections`], [`observe`], [`batch`] | reading and writing Cloudflare |
-//! | [`queue`], [`contest`], [`clock`] | order, restraint, time |
+//! | [`queue`], [`contest`], [`refusals`], [`clock`] | order, restraint, time |
 //! | `pass`, `deletion`, `sweep`, `report` | one pass over one resource; drift checks; status and Events |
-//! | [`cluster`], [`credentials`], [`lease`], `watch` | the API server |
+//! | [`cluster`], [`credentials`], [`lease`], `watch`, `limits` | the API server |
 //! | [`engine`] | the run loop |
 //! | [`offline`] | plans for manifests, without a cluster |
+//! | [`mutation`] | engines broken on purpose, for tests of the tests |
 
 pub mod adapter;
 pub mod batch;
@@ -28,7 +29,9 @@ pub mod index;
 pub mod intent;
 pub mod kind;
 pub mod lease;
+mod limits;
 pub mod metrics;
+pub mod mutation;
 pub mod object;
 pub mod observe;
 pub mod offline;
@@ -37,6 +40,7 @@ pub mod plan;
 pub mod policy;
 pub mod queue;
 pub mod reason;
+pub mod refusals;
 mod report;
 pub mod resolve;
 mod status;

@@ -12,6 +12,7 @@ use crate::{
     errors::{Class, Failure, classify},
     index::CollectionKey,
     kind::{Kind, Lifecycle, NaturalKey, Remote},
+    mutation::{self, Mutation},
     object::Recorded,
     reason::Reason,
 };
@@ -83,7 +84,7 @@ pub async fn observe(collections: &Collections, look: &Look<'_>) -> Result<Obser
         }
     }
     let candidates = if listed {
-        collections.group(look.collection, look.key)
+        collections.neighbours(look.collection, look.kind, look.key)
     } else {
         look.kind
             .find(look.client, &look.collection.scope, look.key)
@@ -103,6 +104,9 @@ async fn recorded(
     listed: bool,
 ) -> Result<Option<Remote>, Failure> {
     if listed {
+        if mutation::is(Mutation::AbsenceBelieved) && collections.seen(look.collection, id) == Seen::Unsure {
+            return Ok(None);
+        }
         let lagging = collections
             .last_write(look.collection, id)
             .is_some_and(|at| at.elapsed() < LAG);

@@ -5,7 +5,11 @@ use std::time::Duration;
 use kflare_api::names;
 use serde::{Deserialize, Serialize};
 
-use crate::{kind::SpecError, object::Object};
+use crate::{
+    kind::SpecError,
+    mutation::{self, Mutation},
+    object::Object,
+};
 
 /// What to do with an object that already exists at Cloudflare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +91,7 @@ pub struct Policy {
 /// Whether the resource is paused. Only `"true"` pauses; anything else than `"true"`, `"false"` or nothing is refused by
 /// [`policy_of`], but while it stands the resource counts as paused: doubt never writes.
 pub fn is_paused(object: &Object) -> bool {
-    !matches!(object.annotation(names::PAUSED), None | Some("false" | ""))
+    !matches!(object.annotation(names::PAUSED), None | Some("false" | "")) && !mutation::is(Mutation::PauseIgnored)
 }
 
 /// The policy of `object`, or what is wrong with its annotations.

@@ -9,15 +9,19 @@ use crate::{
     cluster::{ClusterError, Event, Severity},
     context::Context,
     errors::Class,
+    mutation::{self, Mutation},
     object::Object,
     pass::Next,
     reason::Reason,
+    refusals,
     status::{Ready, merge_patch, set_ready},
 };
 
-/// The status of `object` to start from.
+/// The status of `object` to start from. That something was refused is true only until something else is said.
 pub(crate) fn status_of(object: &Object) -> Map<String, Value> {
-    object.status.as_object().cloned().unwrap_or_default()
+    let mut status = object.status.as_object().cloned().unwrap_or_default();
+    status.remove(refusals::FIELD);
+    status
 }
 
 /// Notes that a request to reconcile now was served.
@@ -48,8 +52,10 @@ pub(crate) async fn write(
     } else {
         json!({})
     };
-    let Some(patch) = merge_patch(&old, &status) else {
-        return next;
+    let patch = match merge_patch(&old, &status) {
+        Some(patch) => patch,
+        None if mutation::is(Mutation::StatusAlwaysWritten) => json!({ "lastChecked": context.now().to_string() }),
+        None => return next,
     };
     match context.cluster.patch_status(object, &patch).await {
         Ok(written) => {

@@ -41,6 +41,8 @@ pub struct Prepared {
     pub source: CredentialSource,
     /// The container.
     pub scope: String,
+    /// What it refers to.
+    pub parents: Parents,
     /// What the spec asks for.
     pub desired: Desired,
     /// What the user allows.
@@ -106,6 +108,7 @@ pub fn prepare(
         account,
         source,
         scope,
+        parents,
         desired,
         policy,
         collection,

@@ -17,6 +17,7 @@ use crate::{
     decide::Observed,
     index::CollectionKey,
     kind::Kind,
+    mutation::{self, Mutation},
     object::Object,
     observe::FEW,
     pass::decide_with,
@@ -198,7 +199,7 @@ fn needs_pass(context: &Context, key: &CollectionKey, object: &Arc<Object>) -> b
     let Some(object) = context.index().get(&object.key) else {
         return false;
     };
-    if object.deleting || is_paused(&object) {
+    if object.deleting || is_paused(&object) || mutation::is(Mutation::DriftIgnored) {
         return false;
     }
     let Some(kind) = context.kinds.get(&object.key.kind) else {

@@ -194,13 +194,14 @@ impl Adapter for RecordAdapter {
     }
 
     async fn find(&self, client: &Client, zone_id: &str, key: &NaturalKey) -> Result<Vec<Remote>, Error> {
+        let found = endpoint::find_by_name(client, zone_id, &self.place(key)).await?;
+        Ok(found.iter().map(|record| remote(zone_id, record)).collect())
+    }
+
+    /// The name: a CNAME stands alone among addresses, NS records among all.
+    fn place(&self, key: &NaturalKey) -> String {
         let name = key.group.split_once(' ').map_or(key.group.as_str(), |(_, name)| name);
-        let found = endpoint::find_by_name(client, zone_id, name).await?;
-        Ok(found
-            .iter()
-            .map(|record| remote(zone_id, record))
-            .filter(|it| it.key.group == key.group)
-            .collect())
+        name.to_owned()
     }
 
     async fn get(&self, client: &Client, zone_id: &str, id: &str) -> Result<Option<Remote>, Error> {
@@ -246,7 +247,7 @@ impl Adapter for RecordAdapter {
         if any(&IDENTICAL) {
             Some(Class::Exists)
         } else if any(&CONFLICT) {
-            Some(Class::Blocked(Reason::custom("RecordConflict")))
+            Some(Class::Invalid(Reason::custom("RecordConflict")))
         } else if any(&[MISSING]) {
             Some(Class::Missing)
         } else if any(&[QUOTA]) {

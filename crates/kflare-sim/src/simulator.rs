@@ -19,7 +19,7 @@ use crate::envelope::Refusal;
 use crate::fault::{FaultError, FaultSpec, FaultState, Faults};
 use crate::plan::Plan;
 use crate::seed::{Seed, SeedError, Seeded};
-use crate::state::{World, Zone};
+use crate::state::{TokenStatus, World, Zone};
 
 /// A simulated Cloudflare. Clones are handles of the same one.
 #[derive(Clone)]
@@ -252,6 +252,21 @@ impl Simulator {
             change(&mut zone, now);
             core.world.put_zone(zone, now);
             Ok(())
+        })
+    }
+
+    /// Switches a token off, as its owner would in the dashboard. Tells whether there is one of that value.
+    pub fn disable_token(&self, value: &str) -> bool {
+        self.with(|core| {
+            let now = core.config.clock.now();
+            let mut found = false;
+            core.world.administer(now, |held| {
+                for token in held.tokens.values_mut().filter(|token| token.value == value) {
+                    token.status = TokenStatus::Disabled;
+                    found = true;
+                }
+            });
+            found
         })
     }
 

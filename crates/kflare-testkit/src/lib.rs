@@ -7,6 +7,7 @@
 //! - [`clock`]: the wall clock that goes with tokio's paused one.
 //! - [`sim_transport`]: the Cloudflare simulator under the Cloudflare client, for one life.
 //! - [`simulation`]: the whole controller between the two, driven by seeded users.
+//! - [`story`]: seeded stories of users, neighbours and faults, and the rules that must hold in all of them.
 //! - [`trace`]: the shared, byte-comparable record of everything that crossed a seam.
 
 pub mod clock;
@@ -16,4 +17,5 @@ pub mod life;
 pub mod memory_api;
 pub mod sim_transport;
 pub mod simulation;
+pub mod story;
 pub mod trace;

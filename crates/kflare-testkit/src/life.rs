@@ -83,6 +83,11 @@ impl Life {
         self.inner.alive.load(Ordering::SeqCst)
     }
 
+    /// Whether it ends by itself.
+    pub fn is_doomed(&self) -> bool {
+        self.inner.doom != Doom::None
+    }
+
     /// Ends it.
     pub fn kill(&self) {
         self.inner.alive.store(false, Ordering::SeqCst);

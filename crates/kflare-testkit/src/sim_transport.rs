@@ -2,8 +2,8 @@
 
 use std::future::{Future, pending, poll_fn};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -33,10 +33,32 @@ pub struct SimTransport {
     state: Arc<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     severed: AtomicBool,
     calls: AtomicU64,
+    witness: OnceLock<Arc<dyn Witness>>,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let State { severed, calls, .. } = self;
+        formatter
+            .debug_struct("State")
+            .field("severed", severed)
+            .field("calls", calls)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Somebody who sees every call of every life that reaches the simulator.
+pub trait Witness: Send + Sync {
+    /// A call is about to have its effect.
+    fn before(&self, life: &Life, number: u64, request: &Request<Bytes>);
+    /// It has had its effect; its answer is on the way.
+    fn applied(&self, life: &Life, number: u64, request: &Request<Bytes>);
+    /// Its answer has arrived.
+    fn answered(&self, life: &Life, number: u64, response: &Response<Bytes>);
 }
 
 impl SimTransport {
@@ -54,6 +76,15 @@ impl SimTransport {
     /// The simulator at its end.
     pub fn simulator(&self) -> &Simulator {
         &self.simulator
+    }
+
+    /// Lets somebody see every call from now on. Only the first one does.
+    pub fn watch(&self, witness: Arc<dyn Witness>) {
+        drop(self.state.witness.set(witness));
+    }
+
+    fn witness(&self) -> Option<&Arc<dyn Witness>> {
+        self.state.witness.get()
     }
 
     /// How many calls were made.
@@ -98,10 +129,17 @@ impl SimTransport {
             life.gate().await;
             return Err(TransportErrorKind::NotSent.into());
         }
+        let seen = request.clone();
+        if let Some(witness) = self.witness() {
+            witness.before(&life, number, &seen);
+        }
         let mut call = self.simulator.service().call(request.map(Full::new));
         // The simulator acts on a call when it is first polled and pauses afterwards. So the effect is there now, and
         // neither the end of this life nor a dropped future can undo it.
         let at_once = poll_once(&mut call).await;
+        if let Some(witness) = self.witness() {
+            witness.applied(&life, number, &seen);
+        }
         if fate == Fate::DieAfterEffect {
             self.say(&format!("#{number} died after it"));
             life.kill();
@@ -114,7 +152,12 @@ impl SimTransport {
         let answer = complete(answer).await;
         life.gate().await;
         match &answer {
-            Ok(response) => self.say(&format!("#{number} -> {}", response.status().as_u16())),
+            Ok(response) => {
+                self.say(&format!("#{number} -> {}", response.status().as_u16()));
+                if let Some(witness) = self.witness() {
+                    witness.answered(&life, number, response);
+                }
+            }
             Err(error) => self.say(&format!("#{number} -> {error}")),
         }
         answer

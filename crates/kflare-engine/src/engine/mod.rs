@@ -34,7 +34,9 @@ use crate::{
     index::{Kinds, Wake},
     kind::{KindDescriptor, ResourceScope},
     lease::{Elector, Leadership, LeaseOptions, Lost},
+    limits::limited,
     metrics::{Metrics, PassResult},
+    mutation::{self, Mutation},
     object::{Object, ObjectKey, SecretKey},
     pass::{self, Next},
     policy::is_paused,
@@ -127,6 +129,7 @@ impl Engine {
             metrics,
             lease,
         } = options;
+        let client = limited(&client);
         let leadership = if lease.is_some() {
             Leadership::contender()
         } else {
@@ -449,7 +452,10 @@ impl Run {
             }
             Next::Retry(class) => {
                 let failures = queue.failed(&key);
-                let delay = self.context.chance.jitter(backoff(failures, class.backoff()), 0.1);
+                let mut delay = self.context.chance.jitter(backoff(failures, class.backoff()), 0.1);
+                if mutation::is(Mutation::BackoffForgotten) {
+                    delay = Duration::from_secs(1);
+                }
                 queue.add_at(&key, Instant::now() + delay, Priority::Retry);
             }
         }

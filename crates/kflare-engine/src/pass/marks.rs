@@ -10,6 +10,7 @@ use crate::{
     clock::whole_seconds,
     errors::{Class, Failure},
     intent::Intent,
+    mutation::{self, Mutation},
     object::{Object, Origin},
 };
 
@@ -29,7 +30,11 @@ impl Pass<'_> {
         }
         intent.seal = client.seal(&intent.sealed_text(&object.uid));
         let text = serde_json::to_string(&intent).map_err(|error| Failure::new(Class::Bug, error.to_string()))?;
-        let metadata = json!({ "finalizers": with_finalizer(object), "annotations": { names::CREATE_INTENT: text } });
+        let mut metadata =
+            json!({ "finalizers": with_finalizer(object), "annotations": { names::CREATE_INTENT: text } });
+        if mutation::is(Mutation::CreateWithoutIntent) {
+            metadata["annotations"] = json!({});
+        }
         let written = self
             .context
             .cluster

@@ -3,7 +3,7 @@
 mod marks;
 mod outcome;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use kflare_api::names;
 use kflare_cloudflare::Client;
@@ -17,21 +17,25 @@ use crate::{
     context::{ClaimsFor, Context, Try},
     decide::{Observed, Situation, decide},
     deletion,
-    errors::{Class, Failure, WriteError, classify},
+    errors::{Class, Failure, Refused, WriteError, classify},
     intent::ANSWERED_WITHIN,
     kind::{Kind, Lifecycle, Remote, Write, Written},
+    mutation::{self, Mutation},
     object::{Object, ObjectKey, Origin, Recorded},
     observe::{FEW, FRESH, Look, observe},
     plan::{Change, Plan, diff, field_names},
-    policy::{Mode, is_paused},
+    policy::{DriftCheck, Mode, is_paused},
     queue::Priority,
     reason::Reason,
-    report,
+    refusals, report,
     resolve::Prepared,
     status::Ready,
 };
 
 use outcome::Stage;
+
+/// Without drift checks, what was refused is looked at that often.
+const RARELY: Duration = Duration::from_hours(1);
 
 /// What is to happen with the resource after a pass.
 #[derive(Debug, PartialEq)]
@@ -204,7 +208,14 @@ impl Pass<'_> {
                 let object = self.claim(object, &remote.id, None).await?;
                 self.report_synced(&object, work, remote, None, Stage::Final).await
             }
-            Plan::Create { .. } => self.create(object, work).await,
+            Plan::Create { .. } => self.create(object, work, &observed.candidates).await,
+            Plan::Update { .. } if mutation::is(Mutation::ReadyWithoutEffect) => {
+                let Some(mut remote) = observed.recorded.clone() else {
+                    return Ok(Next::Settled);
+                };
+                remote.body = work.prepared.desired.body.clone();
+                self.report_synced(object, work, &remote, None, Stage::Final).await
+            }
             Plan::Update { id, changes } => self.update(object, work, id, changes).await,
             Plan::Replace { id, changes } => {
                 self.write(work, Write::Delete { id: id.clone() }).await?;
@@ -213,7 +224,7 @@ impl Pass<'_> {
                     field_names(changes)
                 );
                 report::event(self.context, object, Severity::Normal, "Replacing", "Replace", note);
-                self.create(object, work).await
+                self.create(object, work, &observed.candidates).await
             }
             Plan::Adopt { id, changes } => self.adopt(object, work, id, changes, observed).await,
             Plan::Recover { id, .. } => {
@@ -222,13 +233,28 @@ impl Pass<'_> {
                 report::event(self.context, object, Severity::Normal, "Recovered", "Create", note);
                 self.record_created(object, work, &remote).await
             }
+            // What was confirmed gone, and cannot be made again, is nobody's to refer to.
+            Plan::Blocked { .. } if observed.recorded.is_none() && self.lost_its_object(object) => {
+                Ok(self.report_lost(object, plan).await)
+            }
             Plan::Blocked { .. } | Plan::Wait { .. } | Plan::Delete { .. } | Plan::Forget { .. } => {
                 Ok(self.report_blocked(object, plan).await)
             }
         }
     }
 
-    async fn create(&self, object: &Arc<Object>, work: &Work) -> Result<Next, Failure> {
+    async fn create(&self, object: &Arc<Object>, work: &Work, neighbours: &[Remote]) -> Result<Next, Failure> {
+        let fingerprint = refusals::fingerprint(&work.prepared, neighbours);
+        if self.lane != Priority::UserChange && refusals::was_refused(object, &fingerprint) {
+            let collection = &work.prepared.collection;
+            let next_try = self
+                .context
+                .refusals()
+                .next_try(object, collection, &self.context.chance);
+            if Instant::now() < next_try {
+                return Ok(Next::At(self.look_again(work).min(next_try), Priority::DriftCheck));
+            }
+        }
         if let Some(until) = work.client.gate_closed_until() {
             let class = Class::RateLimited {
                 until,
@@ -257,7 +283,9 @@ impl Pass<'_> {
             Ok(Some(remote)) => remote,
             Ok(None) => return Err(Failure::new(Class::Bug, "a create returned no object")),
             Err(failed) => {
-                if failed.unknown {
+                if mutation::is(Mutation::LostReplyTakenForFailure) {
+                    self.disown_intent(&object).await?;
+                } else if failed.unknown {
                     // An answer, whatever it says, ends the time in which our object can have been made.
                     if failed.answered {
                         let over = work
@@ -269,11 +297,24 @@ impl Pass<'_> {
                     }
                 } else if !doubtful {
                     self.context.note_try(&object, &intent, Some(Try::Unsent));
-                    if matches!(
-                        failed.failure.class,
-                        Class::Invalid(_) | Class::Blocked(_) | Class::Quota | Class::Auth
-                    ) {
+                    let class = &failed.failure.class;
+                    let for_good = matches!(class, Class::Invalid(_) | Class::Blocked(_) | Class::Quota);
+                    if for_good || *class == Class::Auth {
                         self.disown_intent(&object).await?;
+                    }
+                    if for_good {
+                        let collection = &work.prepared.collection;
+                        self.context
+                            .refusals()
+                            .refused(&object, collection, class, &self.context.chance);
+                        let look_again = self.look_again(work);
+                        return Err(Failure {
+                            refused: Some(Refused {
+                                fingerprint,
+                                look_again,
+                            }),
+                            ..failed.failure
+                        });
                     }
                 }
                 return Err(failed.failure);
@@ -290,15 +331,28 @@ impl Pass<'_> {
         self.record_created(&object, work, &remote).await
     }
 
+    /// When to look whether what was refused may be possible now.
+    fn look_again(&self, work: &Work) -> Instant {
+        self.context.soon(match work.prepared.policy.drift_check {
+            DriftCheck::Every(interval) => interval,
+            DriftCheck::Off => RARELY,
+        })
+    }
+
     /// Records an object that a create of ours has made, and sets what the create did not. The id goes into status before
     /// anything else: from then on a crash finds the object by it, and before then nothing may change it, because it is found
     /// by being exactly what was sent.
     async fn record_created(&self, object: &Arc<Object>, work: &Work, remote: &Remote) -> Result<Next, Failure> {
+        let mut object = object.clone();
+        if mutation::is(Mutation::IntentDroppedEarly) {
+            object = self.disown_intent(&object).await?;
+        }
         let next = self
-            .report_synced(object, work, remote, Some(Origin::Created), Stage::Created)
+            .report_synced(&object, work, remote, Some(Origin::Created), Stage::Created)
             .await?;
+        self.context.refusals().forget(&object.uid);
         // Only then is the intent done with; as long as the id is not stored, the intent is what finds the object.
-        let Some(object) = self.stored(object, &remote.id) else {
+        let Some(object) = self.stored(&object, &remote.id) else {
             return Ok(next);
         };
         let object = self.claim(&object, &remote.id, None).await?;
@@ -389,7 +443,7 @@ impl Pass<'_> {
 }
 
 fn prepared_observes(prepared: &Prepared) -> bool {
-    prepared.policy.mode == Mode::Observe
+    prepared.policy.mode == Mode::Observe && !mutation::is(Mutation::ObserveIgnored)
 }
 
 /// The decision about `object`, given what was observed.
@@ -485,6 +539,9 @@ pub(crate) async fn write_through(
         }
     };
     context.collections.writes_allowed(collection);
+    if touched.is_some() {
+        context.wake_refused(collection);
+    }
     if let Some(id) = remote.as_ref().map(|remote| remote.id.clone()).or(touched) {
         context.collections.wrote(collection, &id, remote.clone());
     }

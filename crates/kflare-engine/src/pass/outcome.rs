@@ -9,14 +9,14 @@ use super::{Next, Pass, Work};
 use crate::{
     clock::whole_seconds,
     decide::Observed,
-    errors::{Class, Failure},
+    errors::{Class, Failure, Refused},
     kind::{Lifecycle, Remote},
     object::{Object, ObjectKey, Origin},
     plan::{Change, Plan, diff, field_names},
     policy::DriftCheck,
     queue::Priority,
     reason::Reason,
-    report,
+    refusals, report,
     status::Ready,
 };
 
@@ -116,6 +116,24 @@ impl Pass<'_> {
             }
             _ => Next::Settled,
         }
+    }
+
+    /// Whether an object is recorded that could be created again.
+    pub(super) fn lost_its_object(&self, object: &Object) -> bool {
+        let managed = self.kind.descriptor().lifecycle == Lifecycle::Managed;
+        managed && self.context.recorded_unproven(object).id.is_some()
+    }
+
+    /// As [`Self::report_blocked`], for a resource whose object is gone: it is no longer recorded.
+    pub(super) async fn report_lost(&self, object: &Arc<Object>, plan: &Plan) -> Next {
+        let Plan::Blocked { reason, message, .. } = plan else {
+            return Next::Settled;
+        };
+        let mut status = report::status_of(object);
+        status.remove("cloudflareMetadata");
+        status.remove("ownership");
+        let next = Next::Retry(Class::Blocked(reason.clone()));
+        report::write(self.context, object, status, &Ready::no(reason.clone(), message), next).await
     }
 
     fn is_new(&self, object: &Object) -> bool {
@@ -239,6 +257,16 @@ impl Pass<'_> {
             _ => failure.message,
         };
         let message = report::stable_message(&object, &reason, &told);
+        if let Some(Refused {
+            fingerprint,
+            look_again,
+        }) = failure.refused
+        {
+            let mut status = report::status_of(&object);
+            status.insert(refusals::FIELD.to_owned(), json!(fingerprint));
+            let (ready, next) = (Ready::no(reason, message), Next::At(look_again, Priority::DriftCheck));
+            return report::write(self.context, &object, status, &ready, next).await;
+        }
         let next = match failure.class {
             Class::Held { until } => Next::At(
                 until + self.context.chance.jitter(Duration::from_secs(2), 0.9),

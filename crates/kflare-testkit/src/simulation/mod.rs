@@ -79,16 +79,8 @@ impl Default for ControllerOptions {
 
 /// Runs `scenario` in a world of its own on a paused clock and returns its result with the trace.
 ///
-/// # Panics
-/// When the runtime cannot be built.
-#[allow(clippy::expect_used)] // nothing can be tested without a runtime
 pub fn simulate<T, F: Future<Output = T>>(seed: u64, scenario: impl FnOnce(World) -> F) -> (T, Vec<String>) {
-    let runtime = Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime without I/O");
-    runtime.block_on(async {
+    on_paused_clock(async {
         let world = World::new(seed);
         let trace = world.trace.clone();
         let result = scenario(world).await;
@@ -96,23 +88,50 @@ pub fn simulate<T, F: Future<Output = T>>(seed: u64, scenario: impl FnOnce(World
     })
 }
 
+/// Runs a future single-threaded on a paused clock, without I/O.
+///
+/// # Panics
+/// When the runtime cannot be built.
+#[allow(clippy::expect_used)] // nothing can be tested without a runtime
+pub fn on_paused_clock<T>(future: impl Future<Output = T>) -> T {
+    let runtime = Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without I/O");
+    runtime.block_on(future)
+}
+
+fn api_server(config: MemoryApiConfig) -> MemoryApi {
+    let api = MemoryApi::new(config);
+    for crd in kflare_api::crds() {
+        api.register(ResourceType::from_crd(&crd));
+    }
+    api.register(ResourceType::builtin::<Secret>());
+    api.register(ResourceType::builtin::<Namespace>());
+    api.register(ResourceType::builtin::<Lease>());
+    api.register(ResourceType::builtin::<Event>());
+    api
+}
+
 impl World {
     fn new(seed: u64) -> Self {
-        let config = MemoryApiConfig::new(seed);
-        let (epoch, trace) = (config.epoch, config.trace.clone());
-        let api = MemoryApi::new(config);
-        for crd in kflare_api::crds() {
-            api.register(ResourceType::from_crd(&crd));
-        }
-        api.register(ResourceType::builtin::<Secret>());
-        api.register(ResourceType::builtin::<Namespace>());
-        api.register(ResourceType::builtin::<Lease>());
-        api.register(ResourceType::builtin::<Event>());
+        let config = SimConfig {
+            latency: kflare_sim::Latency::between(Duration::from_millis(20), Duration::from_millis(200)),
+            ..SimConfig::default()
+        };
+        Self::with(MemoryApiConfig::new(seed), config)
+    }
+
+    /// A cluster and a Cloudflare of these kinds. Seed and clock of both are those of the cluster. To be called inside a
+    /// runtime.
+    pub fn with(cluster: MemoryApiConfig, cloudflare: SimConfig) -> Self {
+        let (seed, epoch, trace) = (cluster.seed, cluster.epoch, cluster.trace.clone());
+        let api = api_server(cluster);
         let cloudflare = Simulator::new(SimConfig {
             seed,
             clock: Arc::new(kflare_sim::VirtualClock::starting_at(epoch)),
-            latency: kflare_sim::Latency::between(Duration::from_millis(20), Duration::from_millis(200)),
-            ..SimConfig::default()
+            ..cloudflare
         });
         let clock = api.clock();
         let way = SimTransport::new(cloudflare.clone(), trace.clone(), clock);
@@ -124,6 +143,27 @@ impl World {
             clock,
             trace,
         }
+    }
+
+    /// Another cluster whose controllers reach the same Cloudflare. To be called at the same virtual time as the first was
+    /// made, so that both clocks show the same.
+    #[must_use]
+    pub fn beside(&self, seed: u64, cluster: MemoryApiConfig) -> Self {
+        let api = api_server(MemoryApiConfig {
+            seed,
+            trace: self.trace.clone(),
+            ..cluster
+        });
+        Self {
+            api,
+            seed,
+            ..self.clone()
+        }
+    }
+
+    /// Virtual time since the beginning.
+    pub fn elapsed(&self) -> Duration {
+        self.clock.elapsed()
     }
 
     /// Writes a line into the trace.

@@ -1,0 +1,446 @@
+//! What must hold when the dust has settled, and when everything is gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use kflare_api::names;
+use kflare_cloudflare::{BaseUrl, Metrics, Pool, PoolOptions};
+use kflare_engine::credentials::FixedCredentials;
+use kflare_engine::offline::{Manifests, Planned, PlannedOutcome};
+use kflare_engine::policy::{DefaultDeletion, DriftCheck};
+use kflare_engine::resolve::Defaults;
+use kflare_engine::{Change, Plan};
+use serde_json::Value;
+
+use super::ledger::{Holdings, Maker, Write, identity, recorded_id, remote_identity, target_of, text, user_fields};
+use super::perform::Stage;
+use super::rule::Rule;
+use super::wanted::{differences, wanted};
+use crate::life::Life;
+
+/// Cloudflare's window, and what it allows in one.
+const WINDOW: Duration = Duration::from_mins(5);
+const CALLS_A_WINDOW: usize = 1200;
+
+/// `Ready` of a resource: status, reason, and the generation it speaks of.
+fn ready(resource: &Value) -> (String, String, Option<i64>) {
+    let conditions = resource["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let ready = conditions
+        .into_iter()
+        .find(|it| it["type"] == "Ready")
+        .unwrap_or_default();
+    (
+        text(&ready["status"]),
+        text(&ready["reason"]),
+        ready["observedGeneration"].as_i64(),
+    )
+}
+
+fn annotation<'a>(resource: &'a Value, name: &str) -> Option<&'a str> {
+    resource["metadata"]["annotations"][name].as_str()
+}
+
+fn is_paused(resource: &Value) -> bool {
+    !matches!(annotation(resource, names::PAUSED), None | Some("false" | ""))
+}
+
+/// Everything in a cluster that is ours.
+fn resources(stage: &Stage, cluster: usize) -> Vec<Value> {
+    ["cloudflareaccounts", "zones", "dnsrecords"]
+        .iter()
+        .flat_map(|plural| stage.clusters[cluster].api.list(&format!("{plural}.{}", names::GROUP)))
+        .collect()
+}
+
+/// Whether a resource (`plural.group name`) may be written to at rest: it is fought over, for ever more rarely.
+pub fn may_be_restless(stage: &Stage, cluster: usize, what: &str) -> bool {
+    resources(stage, cluster)
+        .iter()
+        .filter(|it| what.ends_with(&format!(" {}", text(&it["metadata"]["name"]))))
+        .any(|it| ready(it).1 == "Contested")
+}
+
+/// One cluster and the account, as they are.
+struct Sight<'a> {
+    stage: &'a Stage,
+    cluster: usize,
+    all: Vec<Value>,
+    holdings: &'a Holdings,
+    /// Ids that more than one cluster has recorded.
+    shared: &'a BTreeSet<String>,
+}
+
+/// Checks a world at rest.
+pub fn settled(stage: &Stage) {
+    let holdings = Holdings::of(&stage.clusters[0].cloudflare);
+    let mut recorded: BTreeMap<String, usize> = BTreeMap::new();
+    for cluster in 0..stage.clusters.len() {
+        let ids: BTreeSet<String> = resources(stage, cluster)
+            .iter()
+            .filter_map(|it| recorded_id(it).map(str::to_owned))
+            .collect();
+        for id in ids {
+            *recorded.entry(id).or_default() += 1;
+        }
+    }
+    let shared = recorded
+        .into_iter()
+        .filter(|(_, clusters)| *clusters > 1)
+        .map(|(id, _)| id)
+        .collect();
+    for cluster in 0..stage.clusters.len() {
+        let sight = Sight {
+            stage,
+            cluster,
+            all: resources(stage, cluster),
+            holdings: &holdings,
+            shared: &shared,
+        };
+        sight.check_claims();
+        for resource in &sight.all {
+            sight.check(resource);
+        }
+    }
+    foreign_untouched(stage, &holdings);
+    no_orphans(stage, &holdings);
+}
+
+impl Sight<'_> {
+    fn untrue(&self, resource: &Value, what: &str) {
+        let told = format!("cluster {} {}: {what}; {resource}", self.cluster, target_of(resource));
+        self.stage.ledger.broken(Rule::Truth, told);
+    }
+
+    /// No object has two resources that both call themselves Ready.
+    fn check_claims(&self) {
+        let mut seen: BTreeMap<&str, &Value> = BTreeMap::new();
+        for resource in self.all.iter().filter(|it| ready(it).0 == "True") {
+            if let Some(id) = recorded_id(resource)
+                && let Some(other) = seen.insert(id, resource)
+            {
+                self.untrue(resource, &format!("is Ready with the object of {}", target_of(other)));
+            }
+        }
+    }
+
+    fn check(&self, resource: &Value) {
+        let (status, reason, generation) = ready(resource);
+        if reason == "InternalError" {
+            self.stage.ledger.broken(Rule::Defect, resource.to_string());
+        }
+        if is_paused(resource) {
+            if reason != "Paused" {
+                self.untrue(resource, "is paused and does not say so");
+            }
+            return;
+        }
+        if generation != resource["metadata"]["generation"].as_i64() {
+            return self.untrue(resource, "does not speak of its spec as it is");
+        }
+        if !resource["metadata"]["deletionTimestamp"].is_null() {
+            return self.check_leaving(resource, &reason);
+        }
+        if status == "True" {
+            self.check_ready(resource);
+        } else if let Some(why) = self.why_untrue(resource, &reason) {
+            self.untrue(resource, &format!("says {reason}, but {why}"));
+        }
+    }
+
+    fn check_leaving(&self, resource: &Value, reason: &str) {
+        let children = self.children(resource);
+        if children.is_empty() {
+            let what = format!(
+                "cluster {} {} is still there: {resource}",
+                self.cluster,
+                target_of(resource)
+            );
+            self.stage.ledger.broken(Rule::Goes, what);
+        } else if reason != "InUse" {
+            self.untrue(resource, "waits for others and does not say so");
+        }
+    }
+
+    fn children(&self, resource: &Value) -> Vec<&Value> {
+        let field = match resource["kind"].as_str() {
+            Some("CloudflareAccount") => "accountRef",
+            Some("Zone") => "zoneRef",
+            _ => return Vec::new(),
+        };
+        self.all
+            .iter()
+            .filter(|it| it["spec"][field]["name"] == resource["metadata"]["name"])
+            .collect()
+    }
+
+    fn check_ready(&self, resource: &Value) {
+        if resource["kind"] == "CloudflareAccount" {
+            return;
+        }
+        let Some(id) = recorded_id(resource) else {
+            return self.untrue(resource, "is Ready without an object");
+        };
+        // The user asked not to look.
+        if annotation(resource, names::DRIFT_CHECK_INTERVAL) == Some("0s") {
+            return;
+        }
+        if resource["kind"] == "Zone" {
+            let Some(zone) = self.holdings.zones.get(id) else {
+                return self.untrue(resource, "is Ready and its zone does not exist");
+            };
+            let paused = &resource["spec"]["paused"];
+            if zone["name"] != resource["spec"]["name"] || (!paused.is_null() && zone["paused"] != *paused) {
+                self.untrue(resource, &format!("is Ready and differs from {zone}"));
+            }
+            return;
+        }
+        let Some(record) = self.holdings.records.get(id) else {
+            return self.untrue(resource, "is Ready and its record does not exist");
+        };
+        match wanted(self.stage, self.holdings, resource) {
+            Err(refusal) => self.untrue(resource, &format!("is Ready although Cloudflare refuses it: {refusal}")),
+            Ok(wanted) => {
+                let differences = differences(&resource["spec"], &wanted, record);
+                // Two that both adopted it may be at it right now.
+                if !differences.is_empty() && !self.shared.contains(id) {
+                    self.untrue(resource, &format!("is Ready and differs: {differences:?}"));
+                }
+            }
+        }
+    }
+
+    /// Why a reason is not true; none if it is.
+    fn why_untrue(&self, resource: &Value, reason: &str) -> Option<String> {
+        let id = recorded_id(resource);
+        let (kind, name) = identity(resource);
+        let policy = annotation(resource, names::ADOPTION_POLICY);
+        let zone = self.zone_of(resource);
+        let objects = self.holdings.zones.iter().chain(&self.holdings.records);
+        let others: Vec<&Value> = objects
+            .filter(|(other, object)| {
+                Some(other.as_str()) != id && remote_identity(object) == (kind.clone(), name.clone())
+            })
+            .map(|(_, object)| object)
+            .collect();
+        let claimed = || {
+            self.all.iter().any(|other| {
+                target_of(other) != target_of(resource)
+                    && recorded_id(other).is_some()
+                    && identity(other) == (kind.clone(), name.clone())
+            })
+        };
+        let refused = || resource["kind"] == "DNSRecord" && wanted(self.stage, self.holdings, resource).is_err();
+        let holds = match reason {
+            "AlreadyExists" => policy.is_none() && !others.is_empty(),
+            "AlreadyClaimed" => claimed(),
+            "NothingToAdopt" => matches!(policy, Some("adopt" | "adopt-if-matching")),
+            "AdoptionBlocked" => policy == Some("adopt-if-matching") && !others.is_empty(),
+            "RecordConflict" => self
+                .holdings
+                .records
+                .iter()
+                .any(|(other, record)| Some(other.as_str()) != id && text(&record["name"]) == name),
+            "ZoneNotFound" => zone.is_none(),
+            "ZoneNotReady" => {
+                zone.is_some_and(|zone| recorded_id(zone).is_none() || !zone["metadata"]["deletionTimestamp"].is_null())
+            }
+            "InvalidSpec" | "TerminalError" => refused(),
+            "Observing" => annotation(resource, names::MODE) == Some("observe"),
+            // Whoever fought has rested for hours, unless it is another cluster.
+            "Contested" => id.is_some_and(|id| self.shared.contains(id)),
+            _ => return Some("that is no reason to stay like this".to_owned()),
+        };
+        (!holds).then(|| format!("it is not so: adoption {policy:?}, others {others:?}, zone {zone:?}"))
+    }
+
+    fn zone_of(&self, resource: &Value) -> Option<&Value> {
+        self.all
+            .iter()
+            .find(|it| it["kind"] == "Zone" && it["metadata"]["name"] == resource["spec"]["zoneRef"]["name"])
+    }
+}
+
+fn foreign_untouched(stage: &Stage, holdings: &Holdings) {
+    for (id, left) in stage.ledger.untouchable() {
+        let now = holdings.records.get(&id).or_else(|| holdings.zones.get(&id));
+        let zone_id = text(&left["zone_id"]);
+        let zone_is_gone = !zone_id.is_empty() && !holdings.zones.contains_key(&zone_id);
+        if now.is_none() && zone_is_gone {
+            continue;
+        }
+        if now.is_none_or(|now| user_fields(now) != user_fields(&left)) {
+            stage
+                .ledger
+                .broken(Rule::Foreign, format!("left as {left}, now {now:?}"));
+        }
+    }
+}
+
+fn no_orphans(stage: &Stage, holdings: &Holdings) {
+    let recorded: BTreeSet<(usize, String)> = (0..stage.clusters.len())
+        .flat_map(|cluster| {
+            let all = resources(stage, cluster);
+            all.iter()
+                .filter_map(|it| Some((cluster, recorded_id(it)?.to_owned())))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    for (id, object) in holdings.zones.iter().chain(&holdings.records) {
+        let Some(Maker::Cluster(cluster)) = stage.ledger.maker(id) else {
+            continue;
+        };
+        if !recorded.contains(&(cluster, id.clone())) && !stage.ledger.may_be_kept(cluster, object) {
+            stage.ledger.broken(
+                Rule::Orphan,
+                format!("cluster {cluster} made {object}, and nobody knows"),
+            );
+        }
+    }
+}
+
+/// Checks a world in which users deleted everything.
+pub fn gone(stage: &Stage) {
+    let holdings = Holdings::of(&stage.clusters[0].cloudflare);
+    for (cluster, world) in stage.clusters.iter().enumerate() {
+        let mut left = resources(stage, cluster);
+        left.extend(world.api.list("secrets"));
+        for object in left {
+            stage.ledger.broken(Rule::Goes, format!("cluster {cluster}: {object}"));
+        }
+    }
+    foreign_untouched(stage, &holdings);
+    no_orphans(stage, &holdings);
+}
+
+/// Checks how often Cloudflare was called.
+pub fn budget(stage: &Stage) {
+    let calls = stage.ledger.calls();
+    for cluster in 0..stage.clusters.len() {
+        let prefix = format!("c{cluster}-");
+        let times: Vec<Duration> = calls
+            .iter()
+            .filter(|it| it.life.starts_with(&prefix))
+            .map(|it| it.at)
+            .collect();
+        for (first, at) in times.iter().enumerate() {
+            let within = times[first..].iter().take_while(|it| **it < *at + WINDOW).count();
+            if within > CALLS_A_WINDOW {
+                stage.ledger.broken(
+                    Rule::Budget,
+                    format!("cluster {cluster} made {within} calls within five minutes"),
+                );
+                break;
+            }
+        }
+    }
+    let second = Duration::from_secs(1);
+    let rotations = stage.ledger.rotations();
+    for refused in &calls {
+        let Some((at, 429, Some(seconds))) = refused.answer else {
+            continue;
+        };
+        let until = at + Duration::from_secs(seconds.saturating_sub(1));
+        let replaced = rotations.iter().any(|rotation| *rotation <= until);
+        let early = calls
+            .iter()
+            .find(|it| it.life == refused.life && it.at > at + second && it.at < until);
+        if let Some(early) = early.filter(|_| !replaced) {
+            let what = format!(
+                "{} was told at {at:?} to wait {seconds} s, and called at {:?}",
+                early.life, early.at
+            );
+            stage.ledger.broken(Rule::Budget, what);
+        }
+    }
+}
+
+/// What `kflare plan` says about everything in a cluster.
+pub async fn plan(stage: &Stage, cluster: usize) -> Vec<Planned> {
+    let world = &stage.clusters[cluster];
+    let life = Life::new(format!("plan-{cluster}"));
+    let options = PoolOptions {
+        base_url: BaseUrl::default(),
+        ..PoolOptions::default()
+    };
+    let pool = Pool::new(world.way.transport(&life), options, Metrics::unregistered());
+    let client = pool.client("plan", stage.token(cluster).into()).read_only();
+    let mut manifests = Manifests::new(kflare_kinds::kinds());
+    for resource in resources(stage, cluster) {
+        let added = serde_json::from_value(resource).map_err(|error| error.to_string());
+        let added = added.and_then(|manifest| manifests.add(manifest).map_err(|error| error.to_string()));
+        if let Err(error) = added {
+            stage.ledger.broken(Rule::Plan, error);
+        }
+    }
+    let defaults = Defaults {
+        deletion: DefaultDeletion::Delete,
+        drift_check: DriftCheck::Off,
+    };
+    manifests.plan(&FixedCredentials::new(client), defaults).await
+}
+
+/// Checks that a cluster's controllers did what the plan had said.
+pub fn as_planned(stage: &Stage, cluster: usize, plan: &[Planned], since: Duration) {
+    // Two clusters answer each other's moves, which no plan of one of them shows.
+    if stage.clusters.len() > 1 {
+        return;
+    }
+    let all = resources(stage, cluster);
+    let writes = stage.ledger.writes_since(cluster, since);
+    for (number, write) in writes.iter().enumerate() {
+        let object = if write.after.is_null() {
+            &write.before
+        } else {
+            &write.after
+        };
+        let id = text(&object["id"]);
+        let owner = all.iter().find(|it| recorded_id(it) == Some(&id));
+        let Some(owner) = owner.or_else(|| all.iter().find(|it| identity(it) == remote_identity(object))) else {
+            continue;
+        };
+        let (kind, name) = (target_of(owner).kind, target_of(owner).name);
+        let planned = plan
+            .iter()
+            .find(|it| *it.resource.kind == *kind && *it.resource.name == *name);
+        let Some(planned) = planned else { continue };
+        if !allows(&planned.outcome, write, number > 0) {
+            let what = format!(
+                "{kind} {name} was planned as {:?}, and {} -> {}",
+                planned.outcome, write.before, write.after
+            );
+            stage.ledger.broken(Rule::Plan, what);
+        }
+    }
+}
+
+fn allows(planned: &PlannedOutcome, write: &Write, others_moved: bool) -> bool {
+    let shown = |changes: &[Change]| {
+        let changed = user_fields(&write.after);
+        // Settings that are off may be shown or not.
+        let off = |value: &Value| {
+            value
+                .as_object()
+                .is_none_or(|it| it.values().all(|on| *on == Value::Bool(false)))
+        };
+        let changed = changed.iter().filter(|(field, value)| {
+            let before = &write.before[field.as_str()];
+            before != *value && !(*field == "settings" && off(before) && off(value))
+        });
+        changed.map(|(field, _)| field).all(|field| {
+            changes.iter().any(|change| {
+                let top = change.path.split('.').next().unwrap_or_default();
+                top == field || (top == "data" && field == "content")
+            })
+        })
+    };
+    match planned {
+        PlannedOutcome::Plan(Plan::Create { .. }) => write.before.is_null() || others_moved,
+        PlannedOutcome::Plan(
+            Plan::Update { changes, .. } | Plan::Adopt { changes, .. } | Plan::Recover { changes, .. },
+        ) => !write.before.is_null() && !write.after.is_null() && shown(changes),
+        PlannedOutcome::Plan(Plan::Replace { .. }) => true,
+        PlannedOutcome::Plan(Plan::Delete { .. }) => write.after.is_null(),
+        PlannedOutcome::Plan(Plan::Blocked { .. } | Plan::Wait { .. }) => others_moved,
+        PlannedOutcome::Plan(Plan::NoOp { .. } | Plan::Forget { .. }) | PlannedOutcome::Error(_) => false,
+    }
+}

@@ -1,0 +1,559 @@
+//! Makes a story up from a seed.
+
+use std::str::FromStr;
+
+use kflare_api::{RecordType, names};
+use kflare_sim::{Dropped, Fault, FaultMatch, FaultSpec, Plan, Totals};
+use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
+use serde_json::{Map, Value, json};
+
+use super::act::{Act, ApiFault, Cut, KillPoint, Setting, Step, Story, Target};
+use super::vocabulary::{self, DOMAINS};
+use crate::simulation::NAMESPACE;
+
+const SECOND: u64 = 1000;
+const MINUTE: u64 = 60 * SECOND;
+
+/// The story of that seed.
+pub fn story(seed: u64) -> Story {
+    let mut author = Author::new(seed);
+    author.zones();
+    author.records();
+    author.foreigners();
+    author.users();
+    if author.rng.random_bool(0.25) {
+        author.contest();
+    }
+    author.faults();
+    author.kills();
+    let mut steps = author.steps;
+    steps.sort_by_key(|step| step.at_ms);
+    Story {
+        seed,
+        setting: author.setting,
+        steps,
+        encore: author.encore,
+    }
+}
+
+struct Author {
+    rng: StdRng,
+    setting: Setting,
+    /// How long the acts last.
+    length_ms: u64,
+    steps: Vec<Step>,
+    encore: Vec<Act>,
+    /// What was created, with its cluster.
+    records: Vec<(usize, Target, Map<String, Value>)>,
+    zones: Vec<(usize, Target)>,
+}
+
+impl Author {
+    fn new(seed: u64) -> Self {
+        let mut rng = StdRng::seed_from_u64(seed ^ 0x0073_746f_7269_6573);
+        let setting = setting(&mut rng);
+        let length_ms = rng.random_range(10..60) * MINUTE;
+        Self {
+            rng,
+            setting,
+            length_ms,
+            steps: Vec::new(),
+            encore: Vec::new(),
+            records: Vec::new(),
+            zones: Vec::new(),
+        }
+    }
+
+    fn at(&mut self, at_ms: u64, act: Act) {
+        self.steps.push(Step { at_ms, act });
+    }
+
+    /// A moment of the story.
+    fn moment(&mut self) -> u64 {
+        self.rng.random_range(0..self.length_ms)
+    }
+
+    /// A moment near the beginning, when most things are made.
+    fn early(&mut self) -> u64 {
+        if self.rng.random_bool(0.75) {
+            self.rng.random_range(0..20 * SECOND)
+        } else {
+            self.moment()
+        }
+    }
+
+    fn domain(&mut self) -> String {
+        (*DOMAINS.choose(&mut self.rng).unwrap_or(&DOMAINS[0])).to_owned()
+    }
+
+    fn zones(&mut self) {
+        for cluster in 0..self.setting.clusters {
+            for domain in DOMAINS {
+                if domain == DOMAINS[1] && self.rng.random_bool(0.4) {
+                    continue;
+                }
+                let exists = cluster > 0 || self.setting.existing_zones.iter().any(|it| it == domain);
+                let mut annotations = Map::new();
+                if exists && self.rng.random_bool(0.9) {
+                    let policy = if self.rng.random_bool(0.5) {
+                        "adopt"
+                    } else {
+                        "adopt-or-create"
+                    };
+                    annotations.insert(names::ADOPTION_POLICY.to_owned(), json!(policy));
+                }
+                let mut spec = json!({ "name": domain, "accountRef": { "name": "main" }, "type": "full" });
+                if self.rng.random_bool(0.1) {
+                    spec["paused"] = json!(self.rng.random_bool(0.5));
+                }
+                let name = zone_name(domain);
+                let at = self.early();
+                self.create(at, cluster, "Zone", &name, annotations, spec);
+                let target = target("Zone", &name);
+                self.zones.push((cluster, target));
+            }
+        }
+    }
+
+    fn create(
+        &mut self,
+        at: u64,
+        cluster: usize,
+        kind: &str,
+        name: &str,
+        annotations: Map<String, Value>,
+        spec: Value,
+    ) {
+        let manifest = manifest(kind, name, annotations, spec);
+        self.at(at, Act::Create { cluster, manifest });
+    }
+
+    fn records(&mut self) {
+        for cluster in 0..self.setting.clusters {
+            for number in 0..self.rng.random_range(3..12) {
+                let at = self.early();
+                let name = format!("r{number}");
+                self.record(at, cluster, &name);
+            }
+        }
+    }
+
+    fn record(&mut self, at: u64, cluster: usize, name: &str) {
+        let (annotations, spec) = self.record_manifest();
+        let whole = Value::Object(spec.clone());
+        self.create(at, cluster, "DNSRecord", name, annotations, whole);
+        self.records.push((cluster, target("DNSRecord", name), spec));
+    }
+
+    fn record_manifest(&mut self) -> (Map<String, Value>, Map<String, Value>) {
+        let mut spec = vocabulary::spec(&mut self.rng);
+        let domain = self.domain();
+        spec.insert("zoneRef".to_owned(), json!({ "name": zone_name(&domain) }));
+        let mut annotations = Map::new();
+        for _ in 0..2 {
+            if self.rng.random_bool(0.15)
+                && let (annotation, Some(value)) = self.annotation()
+            {
+                annotations.insert(annotation, json!(value));
+            }
+        }
+        (annotations, spec)
+    }
+
+    fn annotation(&mut self) -> (String, Option<String>) {
+        let (annotation, values): (&str, &[&str]) = match self.rng.random_range(0..6) {
+            0 | 1 => (
+                names::ADOPTION_POLICY,
+                &["adopt", "adopt-or-create", "adopt-if-matching"],
+            ),
+            2 => (names::DELETION_POLICY, &["delete", "retain"]),
+            3 => (names::PAUSED, &["true", "false", "yes"]),
+            4 => (names::MODE, &["observe", "manage"]),
+            _ => (names::DRIFT_CHECK_INTERVAL, &["90s", "0s", "5m"]),
+        };
+        let value = values.choose(&mut self.rng).map(|value| (*value).to_owned());
+        (annotation.to_owned(), value)
+    }
+
+    /// What others have made in the account: half of it just what a resource asks for.
+    fn foreigners(&mut self) {
+        for _ in 0..self.rng.random_range(0..6) {
+            let at = self.early();
+            self.foreign_create(at);
+        }
+    }
+
+    fn foreign_create(&mut self, at: u64) {
+        let spec = if self.rng.random_bool(0.5) {
+            self.records.choose(&mut self.rng).map(|(_, _, spec)| spec.clone())
+        } else {
+            None
+        };
+        let spec = spec.unwrap_or_else(|| vocabulary::spec(&mut self.rng));
+        let mut body = vocabulary::body(&Value::Object(spec));
+        if self.rng.random_bool(0.3) {
+            body.insert("comment".to_owned(), json!("made by hand"));
+        }
+        let zone = self.domain();
+        self.at(
+            at,
+            Act::ForeignCreate {
+                zone,
+                body: Value::Object(body),
+            },
+        );
+    }
+
+    fn users(&mut self) {
+        for number in 0..self.rng.random_range(2..24) {
+            let at = self.moment();
+            let act = self.user_act(number, at);
+            if let Some(act) = act {
+                self.at(at, act);
+            }
+        }
+        for number in 0..self.rng.random_range(0..5) {
+            if let Some(act) = self.encore_act(number) {
+                self.encore.push(act);
+            }
+        }
+    }
+
+    fn some_record(&mut self) -> Option<(usize, Target, Map<String, Value>)> {
+        self.records.choose(&mut self.rng).cloned()
+    }
+
+    fn some_resource(&mut self) -> Option<(usize, Target)> {
+        if self.rng.random_bool(0.15) {
+            self.zones.choose(&mut self.rng).cloned()
+        } else {
+            self.some_record().map(|(cluster, target, _)| (cluster, target))
+        }
+    }
+
+    fn edit(&mut self) -> Option<Act> {
+        let (cluster, target, spec) = self.some_record()?;
+        let kind = RecordType::from_str(spec.get("type")?.as_str()?).ok()?;
+        let change = vocabulary::edit(&mut self.rng, kind);
+        Some(Act::Edit {
+            cluster,
+            target,
+            change,
+        })
+    }
+
+    fn annotate(&mut self) -> Option<Act> {
+        let (cluster, target) = self.some_resource()?;
+        let (annotation, value) = self.annotation();
+        let value = value.filter(|_| self.rng.random_bool(0.7));
+        Some(Act::Annotate {
+            cluster,
+            target,
+            annotation,
+            value,
+        })
+    }
+
+    fn user_act(&mut self, number: u64, at: u64) -> Option<Act> {
+        let cluster = self.rng.random_range(0..self.setting.clusters);
+        match self.rng.random_range(0..20) {
+            0..=4 => self.edit(),
+            5..=7 => self.annotate(),
+            8 => {
+                let (cluster, target, _) = self.some_record()?;
+                let value = Some(format!("at {at}"));
+                Some(Act::Annotate {
+                    cluster,
+                    target,
+                    annotation: names::RECONCILE_AT.to_owned(),
+                    value,
+                })
+            }
+            9 | 10 => {
+                let (cluster, target, _) = self.some_record()?;
+                // Half of what is deleted comes back under the same name soon: renamed, or as it was.
+                if self.rng.random_bool(0.5) {
+                    let after = at + self.rng.random_range(1..90) * SECOND;
+                    let name = target.name.clone();
+                    self.record(after, cluster, &name);
+                }
+                Some(Act::Delete { cluster, target })
+            }
+            11 => {
+                let (cluster, target) = self.zones.choose(&mut self.rng).cloned()?;
+                Some(Act::Delete { cluster, target })
+            }
+            12 => {
+                self.record(at, cluster, &format!("late{number}"));
+                None
+            }
+            13 => Some(Act::RotateToken {
+                cluster,
+                grace_ms: self.rng.random_range(0..30) * SECOND,
+            }),
+            14 => {
+                let (cluster, target, _) = self.some_record()?;
+                let value = self
+                    .rng
+                    .random_bool(0.3)
+                    .then(|| "0123456789abcdef0123456789abcdef".to_owned());
+                Some(Act::Label {
+                    cluster,
+                    target,
+                    label: "kflare.dev/record-id".to_owned(),
+                    value,
+                })
+            }
+            15 | 16 => {
+                let (zone, pick) = (self.domain(), self.rng.random_range(0..12));
+                Some(Act::ForeignPatch {
+                    zone,
+                    pick,
+                    body: vocabulary::foreign_change(&mut self.rng),
+                })
+            }
+            17 => Some(Act::ForeignDelete {
+                zone: self.domain(),
+                pick: self.rng.random_range(0..12),
+            }),
+            18 if self.rng.random_bool(0.2) => Some(Act::ForeignDeleteZone { zone: self.domain() }),
+            _ => {
+                self.foreign_create(at);
+                None
+            }
+        }
+    }
+
+    fn encore_act(&mut self, number: u64) -> Option<Act> {
+        match self.rng.random_range(0..4) {
+            0 => {
+                let cluster = self.rng.random_range(0..self.setting.clusters);
+                let (annotations, spec) = self.record_manifest();
+                let manifest = manifest(
+                    "DNSRecord",
+                    &format!("encore{number}"),
+                    annotations,
+                    Value::Object(spec),
+                );
+                Some(Act::Create { cluster, manifest })
+            }
+            1 => self.annotate(),
+            _ => self.edit(),
+        }
+    }
+
+    /// Somebody who changes a field again and again.
+    fn contest(&mut self) {
+        let (zone, pick) = (self.domain(), self.rng.random_range(0..12));
+        let start = self.moment();
+        let every = self.rng.random_range(2..9) * MINUTE;
+        for round in 0..self.rng.random_range(4..15) {
+            let body = json!({ "ttl": if round % 2 == 0 { 120 } else { 180 }, "comment": format!("round {round}") });
+            self.at(
+                start + round * every,
+                Act::ForeignPatch {
+                    zone: zone.clone(),
+                    pick,
+                    body,
+                },
+            );
+        }
+    }
+
+    fn faults(&mut self) {
+        for _ in 0..self.rng.random_range(0..7) {
+            let at = self.early();
+            let for_ms = self.rng.random_range(1..180) * SECOND;
+            let cluster = self.rng.random_range(0..self.setting.clusters);
+            let act = match self.rng.random_range(0..10) {
+                0..=4 => Act::CloudflareFails {
+                    fault: cloudflare_fault(&mut self.rng),
+                    for_ms,
+                },
+                5 => Act::CloudflareOutage { for_ms },
+                6 | 7 => Act::ApiFails {
+                    cluster,
+                    how: *API_FAULTS.choose(&mut self.rng).unwrap_or(&ApiFault::ServerError),
+                    percent: self.rng.random_range(5..60),
+                    for_ms,
+                },
+                8 => Act::CutWatches {
+                    cluster,
+                    resource: (*RESOURCES.choose(&mut self.rng).unwrap_or(&RESOURCES[0])).to_owned(),
+                    cut: *CUTS.choose(&mut self.rng).unwrap_or(&Cut::Clean),
+                },
+                _ => Act::Compact { cluster },
+            };
+            self.at(at, act);
+        }
+    }
+
+    fn kills(&mut self) {
+        for _ in 0..self.rng.random_range(0..6) {
+            let at = self.early();
+            let cluster = self.rng.random_range(0..self.setting.clusters);
+            let replica = self.rng.random_range(0..self.setting.replicas);
+            let down_ms = self.rng.random_range(0..40_000);
+            let when = match self.rng.random_range(0..8) {
+                0 => KillPoint::Now,
+                1..=2 => KillPoint::BeforeRequest(self.rng.random_range(1..80)),
+                3..=5 => KillPoint::AfterRequest(self.rng.random_range(1..80)),
+                _ => KillPoint::AtPoll(self.rng.random_range(1..600)),
+            };
+            let act = match self.rng.random_range(0..10) {
+                0 => Act::Restart {
+                    cluster,
+                    replica,
+                    down_ms,
+                },
+                1 | 2 if self.setting.lease => Act::Isolate {
+                    cluster,
+                    replica,
+                    for_ms: self.rng.random_range(1..40) * SECOND,
+                },
+                _ => Act::Kill {
+                    cluster,
+                    replica,
+                    when,
+                    down_ms,
+                },
+            };
+            self.at(at, act);
+        }
+    }
+}
+
+const RESOURCES: [&str; 4] = [
+    "dnsrecords.kflare.dev",
+    "zones.kflare.dev",
+    "cloudflareaccounts.kflare.dev",
+    "secrets",
+];
+const CUTS: [Cut; 4] = [Cut::Clean, Cut::HalfLine, Cut::Reset, Cut::Gone];
+const API_FAULTS: [ApiFault; 7] = [
+    ApiFault::ServerError,
+    ApiFault::TooManyRequests,
+    ApiFault::Conflict,
+    ApiFault::LostRequest,
+    ApiFault::LostReply,
+    ApiFault::BrokenReply,
+    ApiFault::Slow,
+];
+
+fn setting(rng: &mut StdRng) -> Setting {
+    let clusters = if rng.random_bool(0.25) { 2 } else { 1 };
+    let replicas = if rng.random_bool(0.3) { 2 } else { 1 };
+    let existing_zones = DOMAINS
+        .iter()
+        .filter(|_| rng.random_bool(0.4))
+        .map(|it| (*it).to_owned())
+        .collect();
+    let pick = |rng: &mut StdRng| rng.random_range(0..3);
+    Setting {
+        clusters,
+        replicas,
+        lease: replicas > 1 || rng.random_bool(0.3),
+        drift_minutes: rng.random_range(2..15),
+        existing_zones,
+        plan: *[Plan::Free, Plan::Pro, Plan::Enterprise]
+            .choose(rng)
+            .unwrap_or(&Plan::Free),
+        txt: [
+            kflare_sim::TxtForm::Quoted,
+            kflare_sim::TxtForm::Bare,
+            kflare_sim::TxtForm::AsSent,
+        ][pick(rng)],
+        settings: [
+            kflare_sim::SettingsForm::Empty,
+            kflare_sim::SettingsForm::False,
+            kflare_sim::SettingsForm::Null,
+        ][pick(rng)],
+        caa_flags: [
+            kflare_sim::FlagsForm::Integer,
+            kflare_sim::FlagsForm::Float,
+            kflare_sim::FlagsForm::String,
+        ][pick(rng)],
+        svcb_params: [kflare_sim::ParamsForm::AsSent, kflare_sim::ParamsForm::SortedQuoted][pick(rng) / 2],
+        event_delay_ms: *[5, 200, 5000].choose(rng).unwrap_or(&5),
+        latency_ms: *[30, 200, 3000].choose(rng).unwrap_or(&200),
+        restless_watches: rng.random_bool(0.2),
+        account_token: rng.random_bool(0.5),
+    }
+}
+
+fn cloudflare_fault(rng: &mut StdRng) -> FaultSpec {
+    let dropped = [Some(Dropped::Hang), Some(Dropped::Reset)][rng.random_range(0..2)];
+    let fault = match rng.random_range(0..13) {
+        0 => Fault::RateLimited {
+            retry_after: Some(rng.random_range(1..120)),
+        },
+        1 => Fault::RateLimited { retry_after: None },
+        2 => Fault::Status {
+            status: 500,
+            code: 10_000,
+            message: "Internal error".to_owned(),
+        },
+        3 => Fault::Status {
+            status: 503,
+            code: 10_001,
+            message: "Service unavailable".to_owned(),
+        },
+        4 => Fault::Html {
+            status: 502,
+            body: "<html>bad gateway</html>".to_owned(),
+        },
+        5 => Fault::Delay {
+            ms: rng.random_range(1..60_000),
+        },
+        6 => Fault::DropBefore { dropped },
+        7 | 8 => Fault::DropAfter { dropped },
+        9 => Fault::Truncate {
+            bytes: rng.random_range(0..300),
+        },
+        10 => Fault::StaleList {
+            seconds: Some(rng.random_range(1..600)),
+            mark: None,
+        },
+        11 => Fault::EmptyList {
+            totals: [Totals::Zero, Totals::True][rng.random_range(0..2)],
+        },
+        _ => Fault::Html {
+            status: 200,
+            body: "{\"success\": tr".to_owned(),
+        },
+    };
+    const RECORDS: &str = "/zones/{zone_id}/dns_records";
+    let matches = match rng.random_range(0..6) {
+        0 => FaultMatch::route("POST", RECORDS),
+        1 => FaultMatch::route("POST", "/zones/{zone_id}/dns_records/batch"),
+        2 => FaultMatch::route("GET", RECORDS),
+        3 => FaultMatch::path("DELETE", "."),
+        _ => FaultMatch::any(),
+    };
+    let spec = FaultSpec::new(matches, fault);
+    match rng.random_range(0..3) {
+        0 => spec.times(rng.random_range(1..4)).skip(rng.random_range(0..4)),
+        1 => spec,
+        _ => spec.probability(f64::from(rng.random_range(5..80)) / 100.0),
+    }
+}
+
+fn target(kind: &str, name: &str) -> Target {
+    Target {
+        kind: kind.to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+/// The name of the resource of a domain.
+fn zone_name(domain: &str) -> String {
+    domain.split('.').next().unwrap_or_default().to_owned()
+}
+
+fn manifest(kind: &str, name: &str, annotations: Map<String, Value>, spec: Value) -> Value {
+    json!({
+        "apiVersion": names::API_VERSION, "kind": kind,
+        "metadata": { "name": name, "namespace": NAMESPACE, "annotations": annotations },
+        "spec": spec,
+    })
+}

@@ -1,0 +1,577 @@
+//! Who made what, who asked for what, and what every call of a controller did: the independent book that the rules are
+//! checked against while a story goes on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Response};
+use kflare_api::names;
+use kflare_sim::Simulator;
+use serde_json::{Map, Value};
+
+use super::act::{Setting, Target};
+use super::rule::{Rule, Violation};
+use super::vocabulary::full_name;
+use crate::life::Life;
+use crate::sim_transport::Witness;
+use crate::simulation::World;
+
+/// So long after a user's word a controller may still act on what it knew before.
+const GRACE: Duration = Duration::from_mins(1);
+
+/// Corrections of one field closer than this, after the third within [`CONTEST_WINDOW`], are a fight. The engine's first
+/// pause is 20 minutes.
+const CONTEST_PAUSE: Duration = Duration::from_mins(18);
+
+/// See [`CONTEST_PAUSE`].
+const CONTEST_WINDOW: Duration = Duration::from_hours(1);
+
+/// Who made a remote object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maker {
+    /// Somebody in the account.
+    Foreign,
+    /// A controller of this cluster.
+    Cluster(usize),
+}
+
+/// What an account holds, by id. Records carry the id and the name of their zone.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Holdings {
+    /// Zones.
+    pub zones: BTreeMap<String, Value>,
+    /// Records.
+    pub records: BTreeMap<String, Value>,
+}
+
+impl Holdings {
+    /// What there is now.
+    pub fn of(cloudflare: &Simulator) -> Self {
+        let mut all = Self::default();
+        for mut zone in cloudflare.dump()["zones"].as_array().cloned().unwrap_or_default() {
+            let records = zone["records"].take();
+            for mut record in records.as_array().cloned().unwrap_or_default() {
+                record["zone_id"] = zone["id"].clone();
+                record["zone_name"] = zone["name"].clone();
+                all.records.insert(text(&record["id"]), record);
+            }
+            if let Some(zone) = zone.as_object_mut() {
+                // Zones become active by themselves.
+                for field in ["records", "status", "activated_on", "modified_on"] {
+                    zone.remove(field);
+                }
+            }
+            all.zones.insert(text(&zone["id"]), zone);
+        }
+        all
+    }
+}
+
+/// A call that was answered.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// When it was made.
+    pub at: Duration,
+    /// By which life of a controller.
+    pub life: String,
+    /// When its answer came, with its status and `retry-after`.
+    pub answer: Option<(Duration, u16, Option<u64>)>,
+}
+
+/// The book. Clones are the same.
+#[derive(Clone)]
+pub struct Ledger {
+    clusters: Vec<World>,
+    setting: Setting,
+    book: Arc<Mutex<Book>>,
+}
+
+#[derive(Default)]
+struct Book {
+    before: Option<Holdings>,
+    makers: BTreeMap<String, Maker>,
+    /// What the last foreign hand left of a foreign object.
+    foreign: BTreeMap<String, Value>,
+    /// Type and full name of what users of a cluster asked to adopt.
+    consents: BTreeSet<(usize, String, String)>,
+    /// Type and full name of what users of a cluster asked to keep.
+    retained: BTreeSet<(usize, String, String)>,
+    /// When an annotation of a resource was last changed, creation not counted.
+    changes: BTreeMap<(usize, Target, String), Duration>,
+    /// When a cluster's controllers could not see what goes on.
+    blind: Vec<(usize, Duration, Duration)>,
+    rotations: Vec<Duration>,
+    corrections: BTreeMap<(String, String, String), Vec<(Duration, Value)>>,
+    calls: BTreeMap<u64, Call>,
+    writes: BTreeMap<usize, Vec<Write>>,
+    violations: Vec<Violation>,
+}
+
+/// A change that a controller made at Cloudflare.
+#[derive(Clone, Debug)]
+pub struct Write {
+    /// When.
+    pub at: Duration,
+    /// Before and after; null for what was not there.
+    pub before: Value,
+    /// See `before`.
+    pub after: Value,
+}
+
+impl Ledger {
+    /// An empty book about these clusters, which share one Cloudflare.
+    pub fn new(clusters: Vec<World>, setting: Setting) -> Self {
+        Self {
+            clusters,
+            setting,
+            book: Arc::default(),
+        }
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Duration {
+        self.clusters.first().map(World::elapsed).unwrap_or_default()
+    }
+
+    fn holdings(&self) -> Holdings {
+        self.clusters
+            .first()
+            .map(|world| Holdings::of(&world.cloudflare))
+            .unwrap_or_default()
+    }
+
+    /// Lets somebody else change the account, and notes what they did.
+    pub fn foreign(&self, act: impl FnOnce(&Simulator)) {
+        let before = self.holdings();
+        if let Some(world) = self.clusters.first() {
+            act(&world.cloudflare);
+        }
+        let after = self.holdings();
+        let mut book = self.book();
+        for (known, all) in [(&before.zones, &after.zones), (&before.records, &after.records)] {
+            for (id, object) in all {
+                if known.contains_key(id)
+                    && (known.get(id) == Some(object) || book.makers.get(id) != Some(&Maker::Foreign))
+                {
+                    continue;
+                }
+                book.makers.insert(id.clone(), Maker::Foreign);
+                book.foreign.insert(id.clone(), object.clone());
+            }
+            for id in known.keys().filter(|id| !all.contains_key(*id)) {
+                book.foreign.remove(id);
+            }
+        }
+    }
+
+    /// A user gave a resource these annotations.
+    pub fn asked(&self, cluster: usize, manifest: &Value) {
+        let annotations = &manifest["metadata"]["annotations"];
+        let (kind, name) = identity(manifest);
+        let mut book = self.book();
+        if annotations[names::ADOPTION_POLICY].is_string() {
+            book.consents.insert((cluster, kind.clone(), name.clone()));
+        }
+        if annotations[names::DELETION_POLICY] == "retain" || annotations[names::MODE] == "observe" {
+            book.retained.insert((cluster, kind, name));
+        }
+    }
+
+    /// A user changed an annotation of a resource.
+    pub fn annotated(&self, cluster: usize, target: &Target, annotation: &str) {
+        let at = self.now();
+        self.book()
+            .changes
+            .insert((cluster, target.clone(), annotation.to_owned()), at);
+    }
+
+    /// The controllers of a cluster cannot see, or not reliably, what goes on between now and then.
+    pub fn blinded(&self, cluster: usize, for_time: Duration) {
+        let from = self.now();
+        self.book().blind.push((cluster, from, from + for_time + GRACE));
+    }
+
+    /// A token was replaced.
+    pub fn rotated(&self) {
+        let at = self.now();
+        self.book().rotations.push(at);
+    }
+
+    /// Who made an object.
+    pub fn maker(&self, id: &str) -> Option<Maker> {
+        self.book().makers.get(id).copied()
+    }
+
+    /// What others have made, as they left it, unless a cluster was asked to adopt it.
+    pub fn untouchable(&self) -> BTreeMap<String, Value> {
+        let book = self.book();
+        let free = |object: &Value| {
+            let (kind, name) = remote_identity(object);
+            (0..self.clusters.len()).all(|cluster| !book.consents.contains(&(cluster, kind.clone(), name.clone())))
+        };
+        book.foreign
+            .iter()
+            .filter(|(_, object)| free(object))
+            .map(|(id, object)| (id.clone(), object.clone()))
+            .collect()
+    }
+
+    /// Whether users of the cluster asked to keep such an object.
+    pub fn may_be_kept(&self, cluster: usize, object: &Value) -> bool {
+        let (kind, name) = remote_identity(object);
+        self.book().retained.contains(&(cluster, kind, name))
+    }
+
+    /// Every change that controllers of a cluster made since a moment.
+    pub fn writes_since(&self, cluster: usize, since: Duration) -> Vec<Write> {
+        let book = self.book();
+        let all = book.writes.get(&cluster).into_iter().flatten();
+        all.filter(|write| write.at >= since).cloned().collect()
+    }
+
+    /// All calls.
+    pub fn calls(&self) -> Vec<Call> {
+        self.book().calls.values().cloned().collect()
+    }
+
+    /// When tokens were replaced.
+    pub fn rotations(&self) -> Vec<Duration> {
+        self.book().rotations.clone()
+    }
+
+    /// Notes that a rule was broken.
+    pub fn broken(&self, rule: Rule, what: String) {
+        let at = self.now();
+        self.book().violations.push(Violation { rule, at, what });
+    }
+
+    /// The rules that were broken.
+    pub fn violations(&self) -> Vec<Violation> {
+        self.book().violations.clone()
+    }
+
+    fn saw(&self, cluster: usize, life: &Life, before: &Holdings, after: &Holdings) {
+        let zones_gone = before
+            .zones
+            .keys()
+            .filter(|id| !after.zones.contains_key(*id))
+            .cloned()
+            .collect::<BTreeSet<_>>();
+        let mut touched = Vec::new();
+        for (old, new) in [(&before.zones, &after.zones), (&before.records, &after.records)] {
+            let ids: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+            for id in ids {
+                let (was, is) = (old.get(id), new.get(id));
+                let went_with_its_zone =
+                    is.is_none() && was.is_some_and(|it| zones_gone.contains(&text(&it["zone_id"])));
+                if was != is && !went_with_its_zone {
+                    touched.push((
+                        id.clone(),
+                        was.cloned().unwrap_or_default(),
+                        is.cloned().unwrap_or_default(),
+                    ));
+                }
+            }
+        }
+        if touched.is_empty() {
+            return;
+        }
+        self.check_leader(cluster, life);
+        for (id, was, is) in touched {
+            let at = self.now();
+            let write = Write {
+                at,
+                before: was.clone(),
+                after: is.clone(),
+            };
+            self.book().writes.entry(cluster).or_default().push(write);
+            if was.is_null() {
+                self.book().makers.insert(id.clone(), Maker::Cluster(cluster));
+            }
+            self.check(cluster, life, &id, &was, &is);
+        }
+    }
+
+    fn check(&self, cluster: usize, life: &Life, id: &str, was: &Value, is: &Value) {
+        let object = if is.is_null() { was } else { is };
+        let Some(world) = self.clusters.get(cluster) else {
+            return;
+        };
+        let told = |what: &str| format!("{} {what}: {was} -> {is}", life.name());
+        let askers = askers(world, object);
+        // The one that recorded it, else all that name it.
+        let recorded: Vec<&Value> = askers.iter().filter(|it| recorded_id(it) == Some(id)).collect();
+        let responsible: Vec<&Value> = if recorded.is_empty() {
+            askers.iter().collect()
+        } else {
+            recorded
+        };
+        if responsible.is_empty() {
+            return self.broken(Rule::Unasked, told("did what no resource asks for"));
+        }
+        if responsible.iter().all(|resource| self.holds_back(cluster, resource)) {
+            self.broken(Rule::HeldBack, told("wrote although the user said pause or observe"));
+        }
+        let (kind, name) = remote_identity(object);
+        let maker = self.maker(id);
+        let ours = maker == Some(Maker::Cluster(cluster));
+        if !ours && !self.book().consents.contains(&(cluster, kind, name)) {
+            self.broken(Rule::Foreign, told("touched what is not ours"));
+        }
+        if is.is_null() {
+            self.check_deletion(cluster, &responsible, ours, &told("deleted"));
+        } else if !was.is_null() {
+            self.check_contest(life, id, was, is);
+        }
+    }
+
+    fn check_deletion(&self, cluster: usize, responsible: &[&Value], ours: bool, told: &str) {
+        let leaving = responsible
+            .iter()
+            .find(|it| !it["metadata"]["deletionTimestamp"].is_null());
+        let Some(leaving) = leaving else {
+            return self.broken(Rule::Unasked, format!("{told}, and no resource goes"));
+        };
+        let policy = leaving["metadata"]["annotations"][names::DELETION_POLICY].as_str();
+        let allowed = match policy {
+            Some("delete") => true,
+            Some("retain") => false,
+            _ => ours,
+        };
+        if !allowed && self.is_old_news(cluster, leaving, names::DELETION_POLICY) {
+            self.broken(
+                Rule::DeletionPolicy,
+                format!("{told}, and the policy is {policy:?}, made by us: {ours}"),
+            );
+        }
+        if leaving["kind"] == "Zone" {
+            let children: Vec<String> = self.clusters[cluster]
+                .api
+                .list("dnsrecords.kflare.dev")
+                .iter()
+                .filter(|it| it["spec"]["zoneRef"]["name"] == leaving["metadata"]["name"])
+                // One that was created a moment ago may not be known yet.
+                .filter(|it| self.age(cluster, it) > GRACE)
+                .map(|it| text(&it["metadata"]["name"]))
+                .collect();
+            if !children.is_empty() {
+                self.broken(Rule::InUse, format!("{told} under {children:?}"));
+            }
+        }
+    }
+
+    fn age(&self, cluster: usize, object: &Value) -> Duration {
+        let created = object["metadata"]["creationTimestamp"]
+            .as_str()
+            .and_then(|at| at.parse::<jiff::Timestamp>().ok());
+        let now = self.clusters[cluster].api.clock().now();
+        created
+            .and_then(|at| now.duration_since(at).try_into().ok())
+            .unwrap_or_default()
+    }
+
+    /// Whether the controllers had time to hear of the last change of an annotation.
+    fn is_old_news(&self, cluster: usize, resource: &Value, annotation: &str) -> bool {
+        let now = self.now();
+        let book = self.book();
+        let key = (cluster, target_of(resource), annotation.to_owned());
+        let Some(changed) = book.changes.get(&key).copied() else {
+            return true;
+        };
+        let slow = Duration::from_millis(self.setting.event_delay_ms);
+        let restless = if self.setting.restless_watches {
+            2 * GRACE
+        } else {
+            Duration::ZERO
+        };
+        let blind = book
+            .blind
+            .iter()
+            .any(|(at, from, to)| *at == cluster && *to >= changed && *from <= now);
+        now > changed + GRACE + slow + restless && !blind
+    }
+
+    fn holds_back(&self, cluster: usize, resource: &Value) -> bool {
+        let annotations = &resource["metadata"]["annotations"];
+        let paused = !matches!(annotations[names::PAUSED].as_str(), None | Some("false" | ""));
+        let observes = annotations[names::MODE] == "observe";
+        (paused && self.is_old_news(cluster, resource, names::PAUSED))
+            || (observes && self.is_old_news(cluster, resource, names::MODE))
+    }
+
+    fn check_leader(&self, cluster: usize, life: &Life) {
+        if !self.setting.lease {
+            return;
+        }
+        let Some(world) = self.clusters.get(cluster) else {
+            return;
+        };
+        let lease = world
+            .api
+            .list("leases.coordination.k8s.io")
+            .into_iter()
+            .next()
+            .unwrap_or_default();
+        let holder = text(&lease["spec"]["holderIdentity"]);
+        let renewed = lease["spec"]["renewTime"]
+            .as_str()
+            .and_then(|at| at.parse::<jiff::Timestamp>().ok());
+        let age = renewed.map(|at| world.api.clock().now().duration_since(at).as_secs_f64());
+        let seconds = lease["spec"]["leaseDurationSeconds"].as_f64().unwrap_or_default();
+        if !life.name().starts_with(&holder) || holder.is_empty() || age.is_none_or(|age| age > seconds) {
+            let what = format!(
+                "{} wrote while {holder:?} held the lease, renewed {age:?} s ago",
+                life.name()
+            );
+            self.broken(Rule::Leader, what);
+        }
+    }
+
+    fn check_contest(&self, life: &Life, id: &str, was: &Value, is: &Value) {
+        let at = self.now();
+        let mut fights = Vec::new();
+        {
+            let mut book = self.book();
+            for (field, value) in is.as_object().into_iter().flatten() {
+                if was[field] == *value || field.ends_with("_on") {
+                    continue;
+                }
+                let key = (life.name().to_owned(), id.to_owned(), field.clone());
+                let times = book.corrections.entry(key).or_default();
+                if times.last().is_some_and(|(_, last)| last != value) {
+                    times.clear();
+                }
+                let last = times.last().map(|(at, _)| *at);
+                times.push((at, value.clone()));
+                // The first may be the user's own change, and three corrections are free.
+                let lately = times
+                    .iter()
+                    .filter(|(then, _)| at.saturating_sub(*then) < CONTEST_WINDOW)
+                    .count();
+                if lately > 4 && last.is_some_and(|last| at.saturating_sub(last) < CONTEST_PAUSE) {
+                    fights.push(format!(
+                        "{} set {field} of {id} {lately} times within an hour",
+                        life.name()
+                    ));
+                }
+            }
+        }
+        for fight in fights {
+            self.broken(Rule::Contest, fight);
+        }
+    }
+}
+
+impl Witness for Ledger {
+    fn before(&self, life: &Life, number: u64, request: &Request<Bytes>) {
+        let call = Call {
+            at: self.now(),
+            life: life.name().to_owned(),
+            answer: None,
+        };
+        self.book().calls.insert(number, call);
+        if request.method() != Method::GET {
+            let before = self.holdings();
+            self.book().before = Some(before);
+        }
+    }
+
+    fn applied(&self, life: &Life, _number: u64, request: &Request<Bytes>) {
+        if request.method() == Method::GET {
+            return;
+        }
+        let before = self.book().before.take().unwrap_or_default();
+        let after = self.holdings();
+        if let Some(cluster) = cluster_of(life.name()) {
+            self.saw(cluster, life, &before, &after);
+        }
+    }
+
+    fn answered(&self, _life: &Life, number: u64, response: &Response<Bytes>) {
+        let now = self.now();
+        let retry_after = response.headers().get(http::header::RETRY_AFTER);
+        let retry_after = retry_after.and_then(|it| it.to_str().ok()?.parse().ok());
+        if let Some(call) = self.book().calls.get_mut(&number) {
+            call.answer = Some((now, response.status().as_u16(), retry_after));
+        }
+    }
+}
+
+/// The name of a replica, which its lives' names begin with.
+pub fn replica_name(cluster: usize, replica: usize) -> String {
+    format!("c{cluster}-r{replica}")
+}
+
+fn cluster_of(life: &str) -> Option<usize> {
+    life.strip_prefix('c')?.split('-').next()?.parse().ok()
+}
+
+/// The resources of a cluster that name an object.
+fn askers(world: &World, object: &Value) -> Vec<Value> {
+    let identity_wanted = remote_identity(object);
+    ["zones.kflare.dev", "dnsrecords.kflare.dev"]
+        .iter()
+        .flat_map(|kind| world.api.list(kind))
+        .filter(|resource| identity(resource) == identity_wanted)
+        .collect()
+}
+
+/// The id that a resource has recorded.
+pub fn recorded_id(resource: &Value) -> Option<&str> {
+    let metadata = &resource["status"]["cloudflareMetadata"];
+    metadata["recordID"].as_str().or(metadata["zoneID"].as_str())
+}
+
+/// Type and full name of what a resource asks for.
+pub fn identity(resource: &Value) -> (String, String) {
+    let spec = &resource["spec"];
+    if resource["kind"] == "Zone" {
+        return ("Zone".to_owned(), text(&spec["name"]));
+    }
+    (
+        text(&spec["type"]),
+        full_name(&text(&spec["name"]), &domain_of(resource)),
+    )
+}
+
+/// The domain of a record resource.
+pub fn domain_of(resource: &Value) -> String {
+    format!("{}.example", text(&resource["spec"]["zoneRef"]["name"]))
+}
+
+/// Type and full name of an object.
+pub fn remote_identity(object: &Value) -> (String, String) {
+    if object["zone_id"].is_null() {
+        ("Zone".to_owned(), text(&object["name"]))
+    } else {
+        (text(&object["type"]), text(&object["name"]))
+    }
+}
+
+/// What a resource is called.
+pub fn target_of(resource: &Value) -> Target {
+    Target {
+        kind: text(&resource["kind"]),
+        name: text(&resource["metadata"]["name"]),
+    }
+}
+
+/// The text in a value; empty if it is none.
+pub fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// The fields of an object that users see and kflare may set.
+pub fn user_fields(object: &Value) -> Map<String, Value> {
+    const FIELDS: [&str; 10] = [
+        "type", "name", "content", "data", "ttl", "proxied", "priority", "comment", "tags", "settings",
+    ];
+    let mut fields = object.as_object().cloned().unwrap_or_default();
+    fields.retain(|field, _| FIELDS.contains(&field.as_str()));
+    fields
+}

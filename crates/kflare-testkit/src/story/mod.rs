@@ -1,0 +1,23 @@
+//! Stories: seeded tales of users, neighbours and faults, played against the whole controller, and the rules that must hold
+//! in every one of them.
+//!
+//! A [`Story`] is data. [`story`] makes one up from a seed, [`play`] plays it on a virtual clock and says which rules were
+//! broken, [`shrink`] makes a story that breaks a rule shorter. The rules ([`Rule`]) are checked against an independent book
+//! ([`ledger`]) of who made what and who asked for what, kept at the seams, so that they do not believe the engine.
+
+mod act;
+mod after;
+mod cast;
+mod generate;
+mod ledger;
+mod perform;
+mod rule;
+mod shrink;
+mod vocabulary;
+mod wanted;
+
+pub use act::{Act, ApiFault, Cut, KillPoint, Setting, Step, Story, Target};
+pub use generate::story;
+pub use perform::{Outcome, play};
+pub use rule::{Rule, Violation};
+pub use shrink::shrink;

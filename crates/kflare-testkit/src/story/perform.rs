@@ -1,0 +1,600 @@
+//! Plays a story: sets the stage, lets things happen at their times, and lets the dust settle.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Secret;
+use kflare_api::{CloudflareAccount, DNSRecord, Zone, names};
+use kflare_sim::{AccountSeed, Activation, CheckOutcome, Latency, Seed, SimConfig, TokenSeed, ZoneSeed};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::act::{Act, ApiFault, Cut, Setting, Story, Target};
+use super::after;
+use super::cast::Replica;
+use super::ledger::{Ledger, replica_name, target_of, text};
+use super::rule::{Rule, Violation};
+use crate::memory_api::{Fault, FaultRule, MemoryApiConfig, ObjectId, RequestInfo, Symptom, WatchCut};
+use crate::simulation::{ACCOUNT_ID, NAMESPACE, World, everything, on_paused_clock};
+use crate::trace::{Trace, TraceDetail};
+
+/// A contest with a dozen rounds can hold for hours. What Cloudflare refused for good is tried again after six.
+const SETTLES_WITHIN: Duration = Duration::from_hours(5);
+
+/// So long nothing may be written at the end.
+const QUIET: Duration = Duration::from_hours(1);
+
+/// What a story came to.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Rules that were broken, in order of time.
+    pub violations: Vec<Violation>,
+    /// SHA-256 of the trace.
+    pub digest: String,
+    /// The trace, if it was kept.
+    pub trace: Vec<String>,
+    /// Calls to Cloudflare.
+    pub calls: u64,
+}
+
+/// Plays a story from beginning to end.
+pub fn play(story: &Story, detail: TraceDetail) -> Outcome {
+    on_paused_clock(async {
+        let stage = Stage::new(story, detail);
+        let violations = stage.play(story).await;
+        let trace = stage.trace.clone();
+        Outcome {
+            violations,
+            digest: trace.digest(),
+            trace: trace.lines(),
+            calls: stage.clusters[0].way.calls(),
+        }
+    })
+}
+
+/// The clusters of a story and the account they share.
+pub struct Stage {
+    /// The clusters. All have the same Cloudflare.
+    pub clusters: Vec<World>,
+    /// What the world is like.
+    pub setting: Setting,
+    /// The book.
+    pub ledger: Ledger,
+    /// What each cluster's controllers wrote to it, and when; Events and leases not counted.
+    written: Vec<Arc<Mutex<Vec<(Duration, String)>>>>,
+    tokens: AtomicU64,
+    trace: Trace,
+}
+
+impl Stage {
+    fn new(story: &Story, detail: TraceDetail) -> Self {
+        let setting = story.setting.clone();
+        let trace = Trace::new(detail);
+        let quick = Duration::from_millis(1);
+        let cluster = |seed: u64| MemoryApiConfig {
+            event_delay: quick..=Duration::from_millis(setting.event_delay_ms.max(1)),
+            watch_lifetime: setting.restless_watches.then(|| {
+                let cuts = [
+                    WatchCut::Clean,
+                    WatchCut::UnexpectedEof,
+                    WatchCut::HalfLine,
+                    WatchCut::ConnectionReset,
+                    WatchCut::Gone,
+                ];
+                (Duration::from_secs(20)..=Duration::from_mins(4), cuts.to_vec())
+            }),
+            trace: trace.clone(),
+            ..MemoryApiConfig::new(seed)
+        };
+        let cloudflare = SimConfig {
+            latency: Latency::between(quick, Duration::from_millis(setting.latency_ms)),
+            quirks: setting.quirks(),
+            activation: Activation {
+                after: Some(Duration::from_mins(3)),
+                on_check: CheckOutcome::StaysPending,
+            },
+            call_log_limit: 10,
+            ..SimConfig::default()
+        };
+        let first = World::with(cluster(story.seed), cloudflare);
+        let mut clusters = vec![first];
+        for number in 1..setting.clusters {
+            let seed = story.seed.wrapping_add(u64::try_from(number).unwrap_or_default() << 32);
+            clusters.push(clusters[0].beside(seed, cluster(seed)));
+        }
+        let ledger = Ledger::new(clusters.clone(), setting.clone());
+        clusters[0].way.watch(Arc::new(ledger.clone()));
+        let written = clusters.iter().map(|_| Arc::default()).collect();
+        Self {
+            clusters,
+            setting,
+            ledger,
+            written,
+            tokens: AtomicU64::new(0),
+            trace,
+        }
+    }
+
+    async fn play(&self, story: &Story) -> Vec<Violation> {
+        self.open();
+        let mut cast: Vec<Vec<Replica>> = Vec::new();
+        for (cluster, world) in self.clusters.iter().enumerate() {
+            self.listen(cluster);
+            cast.push(
+                (0..self.setting.replicas)
+                    .map(|replica| Replica::start(world, &self.setting, cluster, replica))
+                    .collect(),
+            );
+        }
+        let start = Instant::now();
+        for step in &story.steps {
+            sleep_until(start + Duration::from_millis(step.at_ms)).await;
+            self.act(&step.act, &cast);
+        }
+        // The longest fault.
+        sleep(Duration::from_mins(3)).await;
+        self.calm(&cast);
+        sleep(SETTLES_WITHIN).await;
+        self.check_quiet();
+        after::settled(self);
+        cast = self.encore(story, cast).await;
+        self.farewell().await;
+        for replica in cast.into_iter().flatten() {
+            replica.end().await;
+        }
+        after::gone(self);
+        after::budget(self);
+        self.ledger.violations()
+    }
+
+    /// The account, the token Secrets and the account resources.
+    fn open(&self) {
+        let zones = self.setting.existing_zones.iter();
+        let zones = zones
+            .map(|name| ZoneSeed::named(name, ACCOUNT_ID).on(self.setting.plan))
+            .collect();
+        let seed = Seed {
+            accounts: vec![AccountSeed {
+                id: Some(ACCOUNT_ID.to_owned()),
+                ..AccountSeed::named("Example")
+            }],
+            zones,
+            ..Seed::default()
+        };
+        self.ledger.foreign(|cloudflare| drop(cloudflare.seed(&seed)));
+        for world in &self.clusters {
+            let token = self.new_token();
+            let secret = json!({
+                "apiVersion": "v1", "kind": "Secret",
+                "metadata": { "name": "token", "namespace": "kflare-system" },
+                "data": { "CF_API_TOKEN": base64(&token) },
+            });
+            let account = json!({
+                "apiVersion": names::API_VERSION, "kind": "CloudflareAccount",
+                "metadata": { "name": "main" },
+                "spec": { "accountID": ACCOUNT_ID, "tokenSecretRef": { "name": "token", "namespace": "kflare-system", "key": "CF_API_TOKEN" } },
+            });
+            for object in [secret, account] {
+                drop(world.api.create(object));
+            }
+        }
+    }
+
+    fn new_token(&self) -> String {
+        let value = format!("simulated-token-number-{}", self.tokens.fetch_add(1, Ordering::Relaxed));
+        let token = if self.setting.account_token {
+            TokenSeed::of_account(&value, ACCOUNT_ID, everything())
+        } else {
+            TokenSeed::of_user(&value, everything())
+        };
+        drop(self.clusters[0].cloudflare.seed(&Seed {
+            tokens: vec![token],
+            ..Seed::default()
+        }));
+        value
+    }
+
+    /// The token that a cluster's Secret holds.
+    pub fn token(&self, cluster: usize) -> String {
+        let secret = self.clusters[cluster]
+            .api
+            .get(&ObjectId::namespaced::<Secret>("kflare-system", "token"));
+        unbase64(&text(&secret.unwrap_or_default()["data"]["CF_API_TOKEN"]))
+    }
+
+    /// Notes when controllers write to a cluster.
+    fn listen(&self, cluster: usize) {
+        let world = &self.clusters[cluster];
+        let (written, clock) = (self.written[cluster].clone(), world.api.clock());
+        world.api.before_each(move |_, request| {
+            if request.writes()
+                && request.resource != "events.events.k8s.io"
+                && request.resource != "leases.coordination.k8s.io"
+            {
+                let what = format!("{} {}", request.resource, request.name.as_deref().unwrap_or_default());
+                lock(&written).push((clock.elapsed(), what));
+            }
+        });
+    }
+
+    fn act(&self, act: &Act, cast: &[Vec<Replica>]) {
+        self.clusters[0].note(format!("act {act}"));
+        match act {
+            Act::Create { cluster, manifest } => {
+                self.ledger.asked(*cluster, manifest);
+                if let Some(world) = self.clusters.get(*cluster) {
+                    drop(world.api.create(manifest.clone()));
+                }
+            }
+            Act::Edit {
+                cluster,
+                target,
+                change,
+            } => self.edit(*cluster, target, |object| {
+                // The schema would refuse a value of another type.
+                let fits = |field: &str| change[field].is_null() || !object["spec"][field].is_null();
+                if fits("data") && fits("content") {
+                    json_patch::merge(&mut object["spec"], change);
+                }
+            }),
+            Act::Annotate {
+                cluster,
+                target,
+                annotation,
+                value,
+            } => {
+                self.edit(*cluster, target, |object| {
+                    set(&mut object["metadata"]["annotations"], annotation, value.as_deref())
+                });
+                self.ledger.annotated(*cluster, target, annotation);
+                if let Some(object) = self
+                    .clusters
+                    .get(*cluster)
+                    .and_then(|world| world.api.get(&id_of(target)))
+                {
+                    self.ledger.asked(*cluster, &object);
+                }
+            }
+            Act::Label {
+                cluster,
+                target,
+                label,
+                value,
+            } => {
+                self.edit(*cluster, target, |object| {
+                    set(&mut object["metadata"]["labels"], label, value.as_deref())
+                });
+            }
+            Act::Delete { cluster, target } => {
+                if let Some(world) = self.clusters.get(*cluster) {
+                    drop(world.api.delete(&id_of(target)));
+                }
+            }
+            Act::RotateToken { cluster, grace_ms } => self.rotate(*cluster, Duration::from_millis(*grace_ms)),
+            Act::ForeignCreate { zone, body } => self.ledger.foreign(|cloudflare| {
+                if let Some(body) = body.as_object() {
+                    drop(cloudflare.foreign_create(zone, body));
+                }
+            }),
+            Act::ForeignPatch { zone, pick, body } => self.ledger.foreign(|cloudflare| {
+                if let (Some(id), Some(body)) = (
+                    picked(&cloudflare.records(zone).unwrap_or_default(), *pick),
+                    body.as_object(),
+                ) {
+                    drop(cloudflare.foreign_patch(zone, &id, body));
+                }
+            }),
+            Act::ForeignDelete { zone, pick } => self.ledger.foreign(|cloudflare| {
+                if let Some(id) = picked(&cloudflare.records(zone).unwrap_or_default(), *pick) {
+                    drop(cloudflare.foreign_delete(zone, &id));
+                }
+            }),
+            Act::ForeignDeleteZone { zone } => self
+                .ledger
+                .foreign(|cloudflare| drop(cloudflare.foreign_delete_zone(zone))),
+            Act::CloudflareFails { fault, for_ms } => {
+                let cloudflare = self.clusters[0].cloudflare.clone();
+                if let Ok(id) = cloudflare.add_fault(fault.clone()) {
+                    after_a_while(*for_ms, move || {
+                        cloudflare.remove_fault(id);
+                    });
+                }
+            }
+            Act::CloudflareOutage { for_ms } => {
+                let way = self.clusters[0].way.clone();
+                way.sever();
+                after_a_while(*for_ms, move || way.restore());
+            }
+            Act::ApiFails {
+                cluster,
+                how,
+                percent,
+                for_ms,
+            } => {
+                let chance = f64::from(*percent) / 100.0;
+                self.fail_api(*cluster, *for_ms, api_fault(*how), chance, |_| true);
+            }
+            Act::Isolate {
+                cluster,
+                replica,
+                for_ms,
+            } => {
+                let prefix = format!("{}-", replica_name(*cluster, *replica));
+                let fault = Fault::LoseRequest(Symptom::Silence);
+                self.fail_api(*cluster, *for_ms, fault, 1.0, move |request| {
+                    request.life.starts_with(&prefix)
+                });
+                if let Some(world) = self.clusters.get(*cluster) {
+                    for resource in [
+                        "dnsrecords.kflare.dev",
+                        "zones.kflare.dev",
+                        "cloudflareaccounts.kflare.dev",
+                        "secrets",
+                        "namespaces",
+                    ] {
+                        world.api.cut_watches(resource, WatchCut::ConnectionReset);
+                    }
+                }
+            }
+            Act::CutWatches { cluster, resource, cut } => {
+                self.ledger.blinded(*cluster, Duration::ZERO);
+                let cut = match cut {
+                    Cut::Clean => WatchCut::Clean,
+                    Cut::HalfLine => WatchCut::HalfLine,
+                    Cut::Reset => WatchCut::ConnectionReset,
+                    Cut::Gone => WatchCut::Gone,
+                };
+                if let Some(world) = self.clusters.get(*cluster) {
+                    world.api.cut_watches(resource, cut);
+                }
+            }
+            Act::Compact { cluster } => {
+                self.ledger.blinded(*cluster, Duration::ZERO);
+                if let Some(world) = self.clusters.get(*cluster) {
+                    world.api.compact();
+                }
+            }
+            Act::Kill {
+                cluster,
+                replica,
+                when,
+                down_ms,
+            } => {
+                if let Some(replica) = cast.get(*cluster).and_then(|all| all.get(*replica)) {
+                    replica.kill(*when, Duration::from_millis(*down_ms));
+                }
+            }
+            Act::Restart {
+                cluster,
+                replica,
+                down_ms,
+            } => {
+                if let Some(replica) = cast.get(*cluster).and_then(|all| all.get(*replica)) {
+                    replica.restart(Duration::from_millis(*down_ms));
+                }
+            }
+        }
+    }
+
+    fn edit(&self, cluster: usize, target: &Target, edit: impl FnOnce(&mut Value)) {
+        if let Some(world) = self.clusters.get(cluster) {
+            drop(world.api.edit(&id_of(target), edit));
+        }
+    }
+
+    fn fail_api(
+        &self,
+        cluster: usize,
+        for_ms: u64,
+        fault: Fault,
+        chance: f64,
+        applies: impl Fn(&RequestInfo) -> bool + Send + Sync + 'static,
+    ) {
+        let Some(world) = self.clusters.get(cluster) else {
+            return;
+        };
+        self.ledger.blinded(cluster, Duration::from_millis(for_ms));
+        let on = Arc::new(AtomicBool::new(true));
+        let active = on.clone();
+        let rule = FaultRule::new(fault, move |request| active.load(Ordering::Relaxed) && applies(request));
+        world.api.inject(rule.with_probability(chance));
+        after_a_while(for_ms, move || on.store(false, Ordering::Relaxed));
+    }
+
+    fn rotate(&self, cluster: usize, grace: Duration) {
+        let Some(world) = self.clusters.get(cluster) else {
+            return;
+        };
+        self.ledger.rotated();
+        let secret = ObjectId::namespaced::<Secret>("kflare-system", "token");
+        let new = self.new_token();
+        let mut old = String::new();
+        let edited = world.api.edit(&secret, |secret| {
+            old = text(&secret["data"]["CF_API_TOKEN"]);
+            secret["data"]["CF_API_TOKEN"] = json!(base64(&new));
+        });
+        if edited.is_ok() {
+            let cloudflare = world.cloudflare.clone();
+            tokio::spawn(async move {
+                sleep(grace).await;
+                cloudflare.disable_token(&unbase64(&old));
+            });
+        }
+    }
+
+    /// Nothing fails any more.
+    fn calm(&self, cast: &[Vec<Replica>]) {
+        self.clusters[0].cloudflare.clear_faults();
+        self.clusters[0].way.restore();
+        for world in &self.clusters {
+            world.api.heal();
+            world.note("calm");
+        }
+        cast.iter().flatten().for_each(Replica::recover);
+    }
+
+    fn check_quiet(&self) {
+        for (cluster, written) in self.written.iter().enumerate() {
+            let now = self.clusters[cluster].elapsed();
+            let lately: Vec<String> = lock(written)
+                .iter()
+                .filter(|(at, _)| now.saturating_sub(*at) < QUIET)
+                .map(|(_, what)| what.clone())
+                .collect();
+            let restless: Vec<&String> = lately
+                .iter()
+                .filter(|what| !after::may_be_restless(self, cluster, what))
+                .collect();
+            if !restless.is_empty() {
+                self.ledger.broken(
+                    Rule::Quiet,
+                    format!("cluster {cluster}: in the last hour were written {restless:?}"),
+                );
+            }
+        }
+        let now = self.clusters[0].elapsed();
+        let lately = self.ledger.calls().iter().filter(|call| call.at + QUIET > now).count();
+        // At most three collections a cluster every two minutes, and what is asked for alone.
+        let checks = 3600 / (60 * usize::try_from(self.setting.drift_minutes).unwrap_or(1)) + 2;
+        let objects: usize = self
+            .clusters
+            .iter()
+            .map(|world| world.api.list("dnsrecords.kflare.dev").len() + 12)
+            .sum();
+        if lately > checks * objects {
+            self.ledger.broken(
+                Rule::Quiet,
+                format!("{lately} calls in the last hour, with {objects} objects"),
+            );
+        }
+    }
+
+    /// The last word of users, with the controllers away: when they are back, they do what the plan said.
+    async fn encore(&self, story: &Story, cast: Vec<Vec<Replica>>) -> Vec<Vec<Replica>> {
+        if story.encore.is_empty() {
+            return cast;
+        }
+        for replica in cast.into_iter().flatten() {
+            replica.end().await;
+        }
+        for act in &story.encore {
+            self.act(act, &[]);
+        }
+        let mut plans = Vec::new();
+        for cluster in 0..self.clusters.len() {
+            plans.push(after::plan(self, cluster).await);
+        }
+        let began = self.clusters[0].elapsed();
+        let cast: Vec<Vec<Replica>> = self
+            .clusters
+            .iter()
+            .enumerate()
+            .map(|(cluster, world)| {
+                (0..self.setting.replicas)
+                    .map(|replica| Replica::start(world, &self.setting, cluster, replica))
+                    .collect()
+            })
+            .collect();
+        sleep(Duration::from_mins(40)).await;
+        for (cluster, plan) in plans.iter().enumerate() {
+            after::as_planned(self, cluster, plan, began);
+        }
+        cast
+    }
+
+    /// Users delete everything.
+    async fn farewell(&self) {
+        for (cluster, world) in self.clusters.iter().enumerate() {
+            for kind in ["cloudflareaccounts", "zones", "dnsrecords"] {
+                for object in world.api.list(&format!("{kind}.{}", names::GROUP)) {
+                    let target = target_of(&object);
+                    // A pause would keep it for ever.
+                    self.edit(cluster, &target, |object| {
+                        set(&mut object["metadata"]["annotations"], names::PAUSED, None)
+                    });
+                    self.ledger.annotated(cluster, &target, names::PAUSED);
+                    drop(world.api.delete(&ObjectId::of(&object)));
+                }
+            }
+            drop(
+                world
+                    .api
+                    .delete(&ObjectId::namespaced::<Secret>("kflare-system", "token")),
+            );
+            world.note("users delete everything");
+        }
+        sleep(Duration::from_mins(60)).await;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn after_a_while(for_ms: u64, end: impl FnOnce() + Send + 'static) {
+    tokio::spawn(async move {
+        sleep(Duration::from_millis(for_ms)).await;
+        end();
+    });
+}
+
+fn api_fault(how: ApiFault) -> Fault {
+    match how {
+        ApiFault::ServerError => Fault::status(500, "InternalError", "simulated"),
+        ApiFault::TooManyRequests => Fault::status(429, "TooManyRequests", "simulated"),
+        ApiFault::Conflict => Fault::status(409, "Conflict", "simulated"),
+        ApiFault::LostRequest => Fault::LoseRequest(Symptom::Silence),
+        ApiFault::LostReply => Fault::LoseReply(Symptom::Silence),
+        ApiFault::BrokenReply => Fault::LoseReply(Symptom::ConnectionReset),
+        ApiFault::Slow => Fault::Delay(Duration::from_secs(5)),
+    }
+}
+
+/// The id of one of the records, in an order that does not depend on ids.
+fn picked(records: &[Value], pick: usize) -> Option<String> {
+    let mut all: Vec<(String, String)> = records
+        .iter()
+        .map(|it| {
+            (
+                format!("{} {} {}", it["name"], it["type"], it["content"]),
+                text(&it["id"]),
+            )
+        })
+        .collect();
+    all.sort();
+    (!all.is_empty()).then(|| all[pick % all.len()].1.clone())
+}
+
+/// The id of a resource.
+pub fn id_of(target: &Target) -> ObjectId {
+    match target.kind.as_str() {
+        "CloudflareAccount" => ObjectId::cluster::<CloudflareAccount>(&target.name),
+        "Zone" => ObjectId::namespaced::<Zone>(NAMESPACE, &target.name),
+        _ => ObjectId::namespaced::<DNSRecord>(NAMESPACE, &target.name),
+    }
+}
+
+fn set(all: &mut Value, name: &str, value: Option<&str>) {
+    match value {
+        Some(value) => all[name] = json!(value),
+        None => {
+            if let Some(all) = all.as_object_mut() {
+                all.remove(name);
+            }
+        }
+    }
+}
+
+fn base64(text: &str) -> String {
+    use base64::Engine;
+    base64::engine::general_purpose::STANDARD.encode(text)
+}
+
+fn unbase64(text: &str) -> String {
+    use base64::Engine;
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(text)
+        .unwrap_or_default();
+    String::from_utf8(bytes).unwrap_or_default()
+}

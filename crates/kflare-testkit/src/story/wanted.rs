@@ -1,0 +1,75 @@
+//! What a record is to be at Cloudflare: found out by asking an empty simulator for it, not the code under test.
+
+use kflare_sim::{AccountSeed, Plan, Seed, SimConfig, Simulator, ZoneSeed};
+use serde_json::{Value, json};
+
+use super::ledger::{Holdings, domain_of, text};
+use super::perform::Stage;
+use super::vocabulary::body;
+
+/// The record as Cloudflare shows it right after it was created from the spec, or why it refuses it.
+pub fn wanted(stage: &Stage, holdings: &Holdings, resource: &Value) -> Result<Value, String> {
+    let domain = domain_of(resource);
+    let zone = holdings.zones.values().find(|zone| text(&zone["name"]) == domain);
+    let plan = zone.map_or(Plan::Free, |zone| match zone["plan"]["legacy_id"].as_str() {
+        Some("pro") => Plan::Pro,
+        Some("business") => Plan::Business,
+        Some("enterprise") => Plan::Enterprise,
+        _ => Plan::Free,
+    });
+    let simulator = Simulator::new(SimConfig {
+        quirks: stage.setting.quirks(),
+        ..SimConfig::default()
+    });
+    let seed = Seed {
+        accounts: vec![AccountSeed::named("one")],
+        zones: vec![ZoneSeed::named(&domain, "one").on(plan)],
+        ..Seed::default()
+    };
+    simulator.seed(&seed).map_err(|error| error.to_string())?;
+    let mut body = body(&resource["spec"]);
+    if !body.contains_key("ttl") {
+        body.insert("ttl".to_owned(), json!(1));
+    }
+    simulator
+        .foreign_create(&domain, &body)
+        .map_err(|refusal| format!("{refusal:?}"))
+}
+
+/// The fields in which a record is not what is wanted. Settings and priorities that a spec does not name are left alone.
+pub fn differences(spec: &Value, wanted: &Value, record: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    for field in ["type", "name", "content", "data", "ttl", "proxied", "comment"] {
+        if !same(&wanted[field], &record[field]) {
+            found.push(format!("{field}: wanted {}, is {}", wanted[field], record[field]));
+        }
+    }
+    if sorted(&wanted["tags"]) != sorted(&record["tags"]) {
+        found.push(format!("tags: wanted {}, is {}", wanted["tags"], record["tags"]));
+    }
+    if !spec["priority"].is_null() && wanted["priority"] != record["priority"] {
+        found.push(format!(
+            "priority: wanted {}, is {}",
+            wanted["priority"], record["priority"]
+        ));
+    }
+    for (setting, value) in spec["settings"].as_object().into_iter().flatten() {
+        let setting = setting.replace("flattenCNAME", "flatten_cname");
+        if record["settings"][&setting].as_bool().unwrap_or(false) != value.as_bool().unwrap_or(false) {
+            found.push(format!("settings.{setting}: wanted {value}, is {}", record["settings"]));
+        }
+    }
+    found
+}
+
+/// Tags are a set.
+fn sorted(tags: &Value) -> Vec<String> {
+    let mut tags: Vec<String> = tags.as_array().into_iter().flatten().map(ToString::to_string).collect();
+    tags.sort();
+    tags
+}
+
+fn same(a: &Value, b: &Value) -> bool {
+    let nothing = |it: &Value| it.is_null() || *it == json!("") || *it == json!([]);
+    a == b || (nothing(a) && nothing(b))
+}
