@@ -52,6 +52,11 @@ impl SecretCredentials {
         self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// How many clients are kept.
+    pub fn size(&self) -> usize {
+        self.held().len()
+    }
+
     /// The Secret has changed: its token is read again when next needed.
     pub fn forget_secret(&self, secret: &SecretKey) {
         self.held().retain(|_, held| held.secret != *secret);

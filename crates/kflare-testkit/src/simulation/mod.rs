@@ -65,6 +65,8 @@ pub struct ControllerOptions {
     pub replica: Option<String>,
     /// `--default-deletion-policy`.
     pub deletion: DefaultDeletion,
+    /// Where its metrics can be read; none: nowhere.
+    pub registry: Option<prometheus::Registry>,
 }
 
 impl Default for ControllerOptions {
@@ -73,6 +75,7 @@ impl Default for ControllerOptions {
             drift_check: DriftCheck::Every(Duration::from_mins(10)),
             replica: None,
             deletion: DefaultDeletion::default(),
+            registry: None,
         }
     }
 }
@@ -96,18 +99,24 @@ pub fn simulate<T, F: Future<Output = T>>(seed: u64, scenario: impl FnOnce(World
     })
 }
 
+/// An API server that serves all kinds that a controller works with.
+fn new_api(config: MemoryApiConfig) -> MemoryApi {
+    let api = MemoryApi::new(config);
+    for crd in kflare_api::crds() {
+        api.register(ResourceType::from_crd(&crd));
+    }
+    api.register(ResourceType::builtin::<Secret>());
+    api.register(ResourceType::builtin::<Namespace>());
+    api.register(ResourceType::builtin::<Lease>());
+    api.register(ResourceType::builtin::<Event>());
+    api
+}
+
 impl World {
     fn new(seed: u64) -> Self {
         let config = MemoryApiConfig::new(seed);
         let (epoch, trace) = (config.epoch, config.trace.clone());
-        let api = MemoryApi::new(config);
-        for crd in kflare_api::crds() {
-            api.register(ResourceType::from_crd(&crd));
-        }
-        api.register(ResourceType::builtin::<Secret>());
-        api.register(ResourceType::builtin::<Namespace>());
-        api.register(ResourceType::builtin::<Lease>());
-        api.register(ResourceType::builtin::<Event>());
+        let api = new_api(config);
         let cloudflare = Simulator::new(SimConfig {
             seed,
             clock: Arc::new(kflare_sim::VirtualClock::starting_at(epoch)),
@@ -123,6 +132,21 @@ impl World {
             seed,
             clock,
             trace,
+        }
+    }
+
+    /// Another cluster on the same Cloudflare and the same clock, with nothing in it. Make it when time has not begun yet,
+    /// so that both have the same time of day.
+    #[must_use]
+    pub fn another_cluster(&self) -> Self {
+        let config = MemoryApiConfig {
+            trace: self.trace.clone(),
+            ..MemoryApiConfig::new(self.seed.wrapping_add(1))
+        };
+        Self {
+            api: new_api(config),
+            seed: self.seed.wrapping_add(1),
+            ..self.clone()
         }
     }
 
@@ -148,6 +172,7 @@ impl World {
         life.run(engine.run(async move { stop.notified().await })).await
     }
 
+    #[allow(clippy::expect_used)] // a registry serves one controller
     fn engine(&self, life: &Life, options: &ControllerOptions) -> Engine {
         let clock: Arc<dyn WallClock> = Arc::new(Clock(self.clock));
         let transport = self.way.transport(life);
@@ -173,7 +198,12 @@ impl World {
             pool: Pool::new(transport, pool_options, ClientMetrics::unregistered()),
             clock,
             seed: self.seed,
-            metrics: Metrics::unregistered(),
+            metrics: options
+                .registry
+                .as_ref()
+                .map_or_else(Metrics::unregistered, |registry| {
+                    Metrics::register(registry).expect("the registry is empty")
+                }),
             lease: options.replica.as_ref().map(|replica| LeaseOptions {
                 namespace: "kflare-system".to_owned(),
                 name: "kflare-controller".to_owned(),
