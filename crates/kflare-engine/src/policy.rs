@@ -5,7 +5,7 @@ use std::time::Duration;
 use kflare_api::names;
 use serde::{Deserialize, Serialize};
 
-use crate::{kind::SpecError, object::Object};
+use crate::{annotations, kind::SpecError, object::Object};
 
 /// What to do with an object that already exists at Cloudflare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +97,7 @@ pub fn policy_of(
     default_deletion: DefaultDeletion,
     default_drift: DriftCheck,
 ) -> Result<Policy, SpecError> {
+    annotations::check_spelling(object)?;
     let adoption = match object.annotation(names::ADOPTION_POLICY) {
         None | Some("") => Adoption::Never,
         Some("adopt") => Adoption::Adopt,
