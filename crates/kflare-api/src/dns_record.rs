@@ -73,7 +73,7 @@ pub struct DNSRecordSpec {
     #[x_kube(validation = immutable("spec.type"))]
     pub record_type: RecordType,
     /// Value of A, AAAA, CNAME, MX, NS, OPENPGPKEY, PTR and TXT records. TXT that begins with a double quote is read as in
-    /// a zone file; any other TXT is taken as it stands.
+    /// a zone file, cut into strings as there; any other TXT is taken as it stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 16384))]
     pub content: Option<String>,

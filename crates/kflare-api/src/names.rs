@@ -31,6 +31,27 @@ pub const ADOPTED: &str = "kflare.dev/adopted";
 /// Annotation, set by kflare before a create and dropped after it: finds an object whose creation was not seen to the end.
 pub const CREATE_INTENT: &str = "kflare.dev/create-intent";
 
+/// Every annotation that users set.
+pub const USER_ANNOTATIONS: [&str; 6] = [
+    ADOPTION_POLICY,
+    DELETION_POLICY,
+    PAUSED,
+    MODE,
+    RECONCILE_AT,
+    DRIFT_CHECK_INTERVAL,
+];
+/// Every annotation that kflare reads.
+pub const ANNOTATIONS: [&str; 8] = [
+    ADOPTION_POLICY,
+    DELETION_POLICY,
+    PAUSED,
+    MODE,
+    RECONCILE_AT,
+    DRIFT_CHECK_INTERVAL,
+    ADOPTED,
+    CREATE_INTENT,
+];
+
 /// Label, set by kflare: claims a zone by its Cloudflare id.
 pub const ZONE_ID: &str = "kflare.dev/zone-id";
 /// Label, set by kflare: claims a DNS record by its Cloudflare id.

@@ -84,6 +84,7 @@ fn names_group_and_category_are_those_users_know() {
     assert_eq!(found, expected);
 }
 
+// Field case 150.
 #[test]
 fn a_definition_fits_into_the_annotation_of_client_side_apply() {
     for crd in kflare_api::crds() {

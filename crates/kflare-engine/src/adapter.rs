@@ -89,6 +89,11 @@ pub trait Adapter: Send + Sync + 'static {
         None
     }
 
+    /// See [`Kind::obstacle`].
+    async fn obstacle(&self, _client: &Client, _scope: &str, _desired: &Desired) -> Option<String> {
+        None
+    }
+
     /// See [`Kind::deletion_warning`].
     async fn deletion_warning(&self, _client: &Client, _scope: &str, _id: &str) -> Option<String> {
         None
@@ -188,6 +193,10 @@ impl<A: Adapter> Kind for Erased<A> {
 
     fn classify(&self, error: &Error) -> Option<Class> {
         self.adapter.classify(error)
+    }
+
+    async fn obstacle(&self, client: &Client, scope: &str, desired: &Desired) -> Option<String> {
+        self.adapter.obstacle(client, scope, desired).await
     }
 
     async fn deletion_warning(&self, client: &Client, scope: &str, id: &str) -> Option<String> {

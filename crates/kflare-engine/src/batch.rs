@@ -106,6 +106,11 @@ impl Batches {
         }
     }
 
+    /// How many containers have a batch that is gathered or sent.
+    pub fn size(&self) -> usize {
+        lock(&self.pending).len()
+    }
+
     /// Writes, alone or with others.
     pub async fn write(&self, key: &CollectionKey, kind: &dyn Kind, client: &Client, write: Write) -> Outcome {
         let Some(writer) = kind.batch() else {

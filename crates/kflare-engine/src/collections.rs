@@ -22,6 +22,9 @@ use crate::{
 /// A snapshot nobody asked for that long is dropped.
 const IDLE: Duration = Duration::from_mins(2);
 
+/// That a container does not exist is believed that long, by everybody who asks for something in it.
+const GONE: Duration = Duration::from_secs(30);
+
 /// For that long after our own write a list may lag; what it says about that object is confirmed alone.
 pub const LAG: Duration = Duration::from_mins(1);
 
@@ -166,7 +169,7 @@ impl Collections {
                 return Ok(());
             }
             if let Some((at, failure)) = &state.last_failure
-                && *at >= asked
+                && (*at >= asked || (failure.class == Class::Missing && at.elapsed() < GONE))
             {
                 return Err(NotListed::Failed(failure.clone()));
             }
@@ -347,19 +350,40 @@ impl Collections {
             .collect()
     }
 
-    /// Drops snapshots nobody used lately, so that memory holds only what is being looked at.
+    /// How many collections are known, and how many objects are kept of them.
+    pub fn sizes(&self) -> [(&'static str, usize); 2] {
+        let all = self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let objects = all.values().map(|collection| {
+            let state = collection.state();
+            state.snapshot.as_ref().map_or(0, |it| it.items.len()) + state.written.len()
+        });
+        [("listings", all.len()), ("listed_objects", objects.sum())]
+    }
+
+    /// Drops snapshots nobody used lately, so that memory holds only what is being looked at, and what is known of
+    /// collections that nobody uses any more.
     pub fn drop_idle(&self) {
         let now = Instant::now();
-        let all = self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        for collection in all.values() {
+        let mut all = self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        all.retain(|_, collection| {
             let mut state = collection.state();
-            if state.last_used.is_none_or(|used| now.duration_since(used) > IDLE) {
-                state.snapshot = None;
-                state
-                    .written
-                    .retain(|_, written| now.duration_since(written.at) <= IDLE);
+            if state.last_used.is_some_and(|used| now.duration_since(used) <= IDLE) {
+                return true;
             }
-        }
+            state.snapshot = None;
+            state
+                .written
+                .retain(|_, written| now.duration_since(written.at) <= IDLE);
+            let remembered = !state.written.is_empty()
+                || state.refused_until.is_some_and(|until| until > now)
+                || state
+                    .writes_refused
+                    .as_ref()
+                    .is_some_and(|refusal| refusal.until + REFUSED > now);
+            drop(state);
+            // Somebody may be about to list it.
+            remembered || Arc::strong_count(collection) > 1
+        });
     }
 }
 

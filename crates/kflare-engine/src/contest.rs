@@ -55,6 +55,11 @@ pub enum Ruling {
 pub struct Contests(BTreeMap<String, Contest>);
 
 impl Contests {
+    /// How many resources it keeps something about.
+    pub fn size(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether drift in `changes` is to be corrected now.
     pub fn rule(&mut self, uid: &str, changes: &[Change], now: Instant) -> Ruling {
         let Some(contest) = self.0.get_mut(uid).filter(|_| !mutation::is(Mutation::ContestIgnored)) else {

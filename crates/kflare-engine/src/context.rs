@@ -176,7 +176,12 @@ impl Context {
         let given = Arc::new(object.clone());
         let wakes = self.index().apply_own(object);
         self.wake_all(wakes);
-        self.index().get(&key).unwrap_or(given)
+        let known = self.index().get(&key);
+        known.unwrap_or_else(|| {
+            // Our finalizer was the last: the watch has nothing to add.
+            self.forget(&given);
+            given
+        })
     }
 
     pub(crate) fn prepare(&self, object: &Object) -> Result<Prepared, Plan> {
@@ -233,7 +238,23 @@ impl Context {
     pub(crate) fn forget(&self, object: &Object) {
         self.contests().forget(&object.uid);
         self.refusals().forget(&object.uid);
+        self.credentials.forget(&object.key);
         lock(&self.tries).retain(|(uid, _), _| *uid != object.uid);
+    }
+
+    /// How much is kept in memory, by what keeps it.
+    pub(crate) fn sizes(&self) -> Vec<(&'static str, usize)> {
+        let mut sizes = self.index().sizes().to_vec();
+        sizes.extend(self.collections.sizes());
+        sizes.extend([
+            ("queue", self.queue().size()),
+            ("contests", self.contests().size()),
+            ("creates", lock(&self.tries).len()),
+            ("events", lock(&self.events).len()),
+            ("batches", self.batches.size()),
+            ("clients", self.credentials.size()),
+        ]);
+        sizes
     }
 
     pub(crate) fn tell(&self, event: Event) {

@@ -53,6 +53,11 @@ impl SecretCredentials {
         self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// How many clients are kept.
+    pub fn size(&self) -> usize {
+        self.held().len()
+    }
+
     /// The Secret has changed: its token is read again when next needed.
     pub fn forget_secret(&self, secret: &SecretKey) {
         if mutation::is(Mutation::TokenKeptForEver) {

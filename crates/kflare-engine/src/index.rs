@@ -106,6 +106,20 @@ impl Index {
         }
     }
 
+    /// How much each part of the view holds.
+    pub fn sizes(&self) -> [(&'static str, usize); 8] {
+        [
+            ("resources", self.objects.len()),
+            ("references", self.referents.len() + self.referrers.len()),
+            ("claims", self.claims.len() + self.reserved.len()),
+            ("collections", self.collections.len()),
+            ("secrets", self.secrets.len()),
+            ("protected_secrets", self.protected.len()),
+            ("namespaces", self.namespaces.len()),
+            ("standing_back", self.standing_back.len()),
+        ]
+    }
+
     /// A resource.
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<Object>> {
         self.objects.get(key).cloned()

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     kind::{Desired, Remote},
     mutation::{self, Mutation},
+    plan::FieldRules,
 };
 
 /// A create that was not answered takes effect within that long after its intent, or never.
@@ -49,12 +50,13 @@ pub struct Intent {
 }
 
 impl Intent {
-    /// An intent to create `desired`. Fields in `later` are not sent with the create.
-    pub fn new(at: Timestamp, scope: &str, account: &str, desired: &Desired, later: &[&str]) -> Self {
+    /// An intent to create `desired`. Fields that are not sent with the create, and fields that Cloudflare does not always
+    /// tell, are no part of it.
+    pub fn new(at: Timestamp, scope: &str, account: &str, desired: &Desired, rules: FieldRules) -> Self {
         let fields: Vec<String> = desired
             .body
             .keys()
-            .filter(|it| !later.contains(&it.as_str()))
+            .filter(|it| !rules.after_create.contains(&it.as_str()) && !rules.untold.contains(&it.as_str()))
             .cloned()
             .collect();
         Self {

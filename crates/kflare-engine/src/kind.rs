@@ -175,6 +175,8 @@ pub struct Desired {
     pub exclusive: bool,
     /// The fields that the spec manages, in Cloudflare's spelling.
     pub body: Map<String, Value>,
+    /// What the spec asks for that has no effect, a sentence each: the condition says so.
+    pub notes: Vec<String>,
 }
 
 /// What Cloudflare has, in canonical form.
@@ -325,6 +327,12 @@ pub trait Kind: Send + Sync {
 
     /// The kind's own reading of an error, before the general one.
     fn classify(&self, _error: &Error) -> Option<Class> {
+        None
+    }
+
+    /// What stands in the way of `desired`, after Cloudflare has refused it for that ([`Class::Blocked`]): a few words for
+    /// the condition, with the ids. May read.
+    async fn obstacle(&self, _client: &Client, _scope: &str, _desired: &Desired) -> Option<String> {
         None
     }
 

@@ -3,7 +3,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`kind`], [`adapter`] | what the engine asks of a kind |
-//! | [`plan`], [`decide`], [`policy`], [`reason`], [`errors`] | the pure core: values in, values out |
+//! | [`plan`], [`decide`], [`policy`], [`annotations`], [`reason`], [`errors`] | the pure core: values in, values out |
 //! | [`object`], [`intent`], [`index`], [`resolve`] | what is known of the cluster, and what follows from it |
 //! | [`collections`], [`observe`], [`batch`] | reading and writing Cloudflare |
 //! | [`queue`], [`contest`], [`refusals`], [`clock`] | order, restraint, time |
@@ -14,6 +14,7 @@
 //! | [`mutation`] | engines broken on purpose, for tests of the tests |
 
 pub mod adapter;
+pub mod annotations;
 pub mod batch;
 pub mod clock;
 pub mod cluster;

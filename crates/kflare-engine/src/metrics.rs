@@ -41,6 +41,7 @@ pub struct Metrics {
     dropped_events: IntCounterVec,
     watch_age: GaugeVec,
     leader: IntGaugeVec,
+    entries: IntGaugeVec,
 }
 
 impl Metrics {
@@ -61,6 +62,7 @@ impl Metrics {
     /// | `kflare_events_dropped_total` | | Events given up because too many waited |
     /// | `kflare_watch_event_age_seconds` | `resource` | time since a watch last said anything |
     /// | `kflare_leader` | | 1 while this replica is the active one |
+    /// | `kflare_entries` | `store` | what is kept in memory, by what keeps it |
     ///
     /// `controller` is the kind in lower case.
     pub fn register(registry: &Registry) -> prometheus::Result<Self> {
@@ -79,6 +81,7 @@ impl Metrics {
             Box::new(metrics.dropped_events.clone()),
             Box::new(metrics.watch_age.clone()),
             Box::new(metrics.leader.clone()),
+            Box::new(metrics.entries.clone()),
         ];
         for collector in collectors {
             registry.register(collector)?;
@@ -153,6 +156,7 @@ impl Metrics {
                 &["resource"],
             )?,
             leader: gauge("kflare_leader", "1 while this replica is active", &[])?,
+            entries: gauge("kflare_entries", "Entries kept in memory", &["store"])?,
         })
     }
 
@@ -232,6 +236,15 @@ impl Metrics {
     /// How long a watch has been silent.
     pub fn watch_age(&self, resource: &str, age: Duration) {
         self.watch_age.with_label_values(&[resource]).set(age.as_secs_f64());
+    }
+
+    /// How much is kept in memory, by what keeps it.
+    pub fn entries(&self, sizes: impl IntoIterator<Item = (&'static str, usize)>) {
+        for (store, size) in sizes {
+            self.entries
+                .with_label_values(&[store])
+                .set(i64::try_from(size).unwrap_or(i64::MAX));
+        }
     }
 
     /// Whether this replica is the active one.

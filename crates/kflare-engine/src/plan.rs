@@ -191,6 +191,8 @@ pub struct FieldRules {
     pub secret: &'static [&'static str],
     /// Fields that Cloudflare does not take at creation; they are set afterwards.
     pub after_create: &'static [&'static str],
+    /// Fields that Cloudflare does not always tell: where an answer leaves one out, it is no difference.
+    pub untold: &'static [&'static str],
 }
 
 /// The fields set in `desired` that `remote` has otherwise. Both are in canonical form. Fields that `desired` leaves out
@@ -219,6 +221,7 @@ fn walk(
             (Value::Object(want), Value::Object(have)) => walk(&path, want, have, rules, changes),
             (Value::Object(inner), Value::Null) if !inner.is_empty() => walk(&path, inner, &Map::new(), rules, changes),
             _ if same(want, have) => {}
+            (_, Value::Null) if rules.untold.contains(&path.as_str()) => {}
             _ => {
                 let secret = rules.secret.contains(&path.as_str());
                 changes.push(Change {
@@ -304,6 +307,19 @@ mod tests {
             1,
             "a number 0 is a value"
         );
+    }
+
+    #[test]
+    fn a_field_that_is_not_always_told_differs_only_when_it_is() {
+        let rules = FieldRules {
+            untold: &["parts"],
+            ..FieldRules::default()
+        };
+        let want = map(json!({"parts": ["a", "b"]}));
+        assert_eq!(diff(&want, &map(json!({})), rules), vec![]);
+        assert_eq!(diff(&want, &map(json!({"parts": null})), rules), vec![]);
+        assert_eq!(diff(&want, &map(json!({"parts": ["ab"]})), rules).len(), 1);
+        assert_eq!(diff(&want, &map(json!({})), FieldRules::default()).len(), 1);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use kflare_api::names;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    annotations,
     kind::SpecError,
     mutation::{self, Mutation},
     object::Object,
@@ -101,6 +102,7 @@ pub fn policy_of(
     default_deletion: DefaultDeletion,
     default_drift: DriftCheck,
 ) -> Result<Policy, SpecError> {
+    annotations::check_spelling(object)?;
     let adoption = match object.annotation(names::ADOPTION_POLICY) {
         None | Some("") => Adoption::Never,
         Some("adopt") => Adoption::Adopt,

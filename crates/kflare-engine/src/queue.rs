@@ -245,6 +245,11 @@ impl Queue {
         }
     }
 
+    /// How many objects it knows of: those that wait, run, or have failed.
+    pub fn size(&self) -> usize {
+        self.entries.len()
+    }
+
     /// How many objects of each kind wait for a worker now (not those that wait for a time).
     pub fn depth(&self) -> &BTreeMap<Arc<str>, usize> {
         &self.depth

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
+    annotations,
     index::{CollectionKey, Index, Kinds},
     kind::{CredentialSource, Desired, Lifecycle, Parent, Parents, SpecError},
     object::{Object, ObjectKey},
@@ -49,6 +50,8 @@ pub struct Prepared {
     pub policy: Policy,
     /// The collection it is observed in.
     pub collection: CollectionKey,
+    /// What the user asks for that has no effect, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// Prepares `object`, or says as a plan what it waits for or what is wrong with it.
@@ -99,6 +102,12 @@ pub fn prepare(
     };
     let scope = kind.scope(&parents);
     let desired = kind.desired(&object.spec, &parents).map_err(|error| invalid(&error))?;
+    let notes = desired
+        .notes
+        .iter()
+        .cloned()
+        .chain(annotations::without_effect(object))
+        .collect();
     let collection = CollectionKey {
         account: account.name.clone(),
         collection: kind.descriptor().collection.as_ref().into(),
@@ -112,6 +121,7 @@ pub fn prepare(
         desired,
         policy,
         collection,
+        notes,
     })
 }
 

@@ -15,6 +15,7 @@ use crate::{
     context::Context,
     credentials::Credentials,
     decide::Observed,
+    errors::Class,
     index::CollectionKey,
     kind::Kind,
     mutation::{self, Mutation},
@@ -179,6 +180,10 @@ pub(crate) async fn sweep(context: &Context, key: &CollectionKey, extent: Extent
             enqueue(context, drifted.iter());
         }
         Err(NotListed::Refused) => enqueue(context, members.iter().filter(at_rest)),
+        // What they are in is gone: they have to say so.
+        Err(NotListed::Failed(failure)) if failure.class == Class::Missing => {
+            enqueue(context, members.iter().filter(at_rest))
+        }
         Err(NotListed::Failed(failure)) => {
             tracing::debug!(collection = ?key, detail = %failure.message, "drift check not made");
         }

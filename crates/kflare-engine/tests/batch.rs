@@ -184,6 +184,7 @@ fn write(stage: &Arc<Stage>, name: &str) -> BoxFuture<'static, Result<String, Wr
             key,
             exclusive: false,
             body: Map::from_iter([("a".to_owned(), json!(1))]),
+            notes: vec![],
         };
         match stage
             .batches

@@ -110,8 +110,9 @@ impl Case {
             key: key(member),
             exclusive: false,
             body: body(member, 1),
+            notes: vec![],
         };
-        self.recorded.intent = Some(Intent::new(at(second), SCOPE, "main", &desired, &[]));
+        self.recorded.intent = Some(Intent::new(at(second), SCOPE, "main", &desired, FieldRules::default()));
         self
     }
 
@@ -131,6 +132,7 @@ impl Case {
             key: key("192.0.2.1"),
             exclusive: self.exclusive,
             body: body("192.0.2.1", 1),
+            notes: vec![],
         };
         decide(&Situation {
             lifecycle: Lifecycle::Managed,

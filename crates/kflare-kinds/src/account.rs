@@ -93,6 +93,7 @@ impl Adapter for AccountAdapter {
             key,
             exclusive: true,
             body,
+            notes: Vec::new(),
         })
     }
 

@@ -43,6 +43,21 @@ const MANAGED_BY: [&str; 6] = [
     "email_routing",
 ];
 
+/// How records are compared.
+pub(crate) const FIELDS: FieldRules = FieldRules {
+    immutable: &["type"],
+    secret: &[],
+    after_create: &[],
+    // An answer in bare text does not say how it is cut.
+    untold: &[dns::STRINGS],
+};
+
+/// How many records a message names.
+const NAMED: usize = 3;
+
+/// The longest value in a message, in characters.
+const SHOWN: usize = 80;
+
 /// The adapter.
 pub struct RecordAdapter {
     descriptor: KindDescriptor,
@@ -66,10 +81,7 @@ impl RecordAdapter {
                 collection: "dns_records".into(),
                 listable: true,
                 provides_credential: false,
-                fields: FieldRules {
-                    immutable: &["type"],
-                    ..FieldRules::default()
-                },
+                fields: FIELDS,
             },
         }
     }
@@ -121,22 +133,39 @@ fn remote(zone_id: &str, record: &Record) -> Remote {
 }
 
 fn create_body(desired: &Desired) -> Value {
-    Value::Object(dns::request_body(&desired.body, None))
+    Value::Object(dns::request_body(desired.body.clone(), &desired.body, |_| false))
 }
 
-/// The fields to send for `changes`. Of the settings only those that are on, or that change: the others are not offered for
-/// every record.
-fn patch_body(desired: &Desired, changes: &[Change]) -> Map<String, Value> {
-    let mut body = changed_fields(desired, changes);
-    if let Some(Value::Object(settings)) = body.get_mut("settings") {
-        let moves = |name: &str| {
-            changes
-                .iter()
-                .any(|change| change.path.strip_prefix("settings.") == Some(name))
-        };
-        settings.retain(|name, wanted| *wanted == Value::Bool(true) || moves(name));
+/// The fields to send for `changes`.
+pub(crate) fn patch_body(desired: &Desired, changes: &[Change]) -> Map<String, Value> {
+    let switched = |name: &str| {
+        changes
+            .iter()
+            .any(|change| change.path.strip_prefix("settings.") == Some(name))
+    };
+    dns::request_body(changed_fields(desired, changes), &desired.body, switched)
+}
+
+/// Whether a record of type `there` keeps one of type `wanted` from standing beside it. As Cloudflare documents it: an alias
+/// stands beside no address, alias or delegation of its name, and a delegation beside nothing else.
+fn excludes(there: &str, wanted: &str) -> bool {
+    match (wanted, there) {
+        ("NS", there) => there != "NS",
+        (_, "NS") => true,
+        ("CNAME", there) => matches!(there, "A" | "AAAA" | "CNAME"),
+        (_, there) => there == "CNAME",
     }
-    body
+}
+
+/// A record as a message names it: type, value and id.
+fn named(zone_id: &str, record: &Record) -> String {
+    let value = dns::content_text(&remote(zone_id, record).body);
+    let value = if value.chars().count() > SHOWN {
+        format!("{}…", value.chars().take(SHOWN - 1).collect::<String>())
+    } else {
+        value
+    };
+    format!("{} {value} ({})", record.kind, record.id)
 }
 
 #[async_trait]
@@ -178,10 +207,13 @@ impl Adapter for RecordAdapter {
         let body = wanted.body();
         // Of CNAME records a name has one at most, whatever its target.
         let exclusive = wanted.record_type == dns::RecordType::Cname;
+        let ignored = wanted.ignored_ttl();
+        let note = |ttl| format!("spec.ttl {ttl} has no effect, because proxied records are always automatic");
         Ok(Desired {
             key: key(&body),
             exclusive,
             body,
+            notes: ignored.map(note).into_iter().collect(),
         })
     }
 
@@ -240,6 +272,21 @@ impl Adapter for RecordAdapter {
 
     fn batch(&self) -> Option<&dyn BatchWriter> {
         Some(self)
+    }
+
+    async fn obstacle(&self, client: &Client, zone_id: &str, desired: &Desired) -> Option<String> {
+        let text = |field: &str| desired.body.get(field).and_then(Value::as_str).unwrap_or_default();
+        let found = endpoint::find_by_name(client, zone_id, text("name")).await.ok()?;
+        let mut there: Vec<&Record> = found.iter().filter(|it| excludes(&it.kind, text("type"))).collect();
+        // Below the apex a delegation stands alone, and at the apex it excludes nothing.
+        if text("type") != "NS" && there.iter().any(|it| it.kind != "NS") {
+            there.retain(|it| it.kind != "NS");
+        }
+        let mut names: Vec<String> = there.iter().take(NAMED).map(|it| named(zone_id, it)).collect();
+        if there.len() > NAMED {
+            names.push(format!("and {} more", there.len() - NAMED));
+        }
+        (!names.is_empty()).then(|| names.join(", "))
     }
 
     fn classify(&self, error: &Error) -> Option<Class> {

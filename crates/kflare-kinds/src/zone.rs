@@ -129,6 +129,7 @@ impl Adapter for ZoneAdapter {
             key: key(&name),
             exclusive: true,
             body: present(body),
+            notes: Vec::new(),
         })
     }
 

@@ -204,6 +204,7 @@ fn nothing_is_written_at_rest_and_a_restart_writes_nothing() {
     });
 }
 
+// Field case 143.
 #[test]
 fn a_standby_takes_over_at_once_after_a_clean_stop_and_within_twelve_seconds_after_a_kill() {
     simulate(3, |world| async move {

@@ -159,6 +159,7 @@ async fn run(load: &Load) -> Calls {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
+    // Field case 161.
     #[test]
     fn no_window_ever_holds_more_than_the_share_whatever_the_load_and_rotations(load in load()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();

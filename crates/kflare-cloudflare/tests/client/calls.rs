@@ -95,6 +95,7 @@ async fn a_get_is_tried_three_times_within_the_pauses() {
     }
 }
 
+// Field case 118.
 #[tokio::test(start_paused = true)]
 async fn a_single_authentication_error_is_not_a_verdict_but_two_are() {
     let (once, calls) = client(|n, _| {

@@ -55,6 +55,7 @@ async fn accounts_and_tokens() {
     );
 }
 
+// Field case 29.
 #[tokio::test(start_paused = true)]
 async fn finding_a_zone_leaves_other_accounts_and_names_out() {
     let (client, calls) = client(|_, _| {

@@ -45,6 +45,7 @@ fn honest(total: u64, members: &'static [&'static str]) -> impl Fn(usize, &Call)
     }
 }
 
+// Field cases 114, 165.
 #[tokio::test(start_paused = true)]
 async fn all_pages_are_read_and_no_empty_one_more() {
     for members in [
@@ -91,6 +92,7 @@ async fn a_server_that_sends_smaller_or_all_pages_is_read_whole() {
     assert_eq!(calls.count(), 1);
 }
 
+// Field case 114.
 #[tokio::test(start_paused = true)]
 async fn a_list_shorter_than_its_count_is_read_again_and_never_believed() {
     let empty_second = |_: usize, call: &Call| match asked_page(call) {

@@ -115,7 +115,6 @@ impl Run {
         let wakes = self.context.index().remove(key);
         if let Some(old) = old {
             self.context.forget(&old);
-            self.context.credentials.forget(key);
         }
         self.context.queue().forget(key);
         self.wake(id, wakes);

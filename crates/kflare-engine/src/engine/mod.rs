@@ -513,6 +513,10 @@ impl Run {
         self.releasing.clear();
         context.metrics.depth(context.queue().depth());
         context.metrics.snapshot_ages(&context.collections.ages());
+        self.secret_versions
+            .retain(|secret, _| !context.index().secret_users(secret).is_empty());
+        let watched = ("secret_versions", self.secret_versions.len());
+        context.metrics.entries(context.sizes().into_iter().chain([watched]));
         for (watched, state) in self.watched.iter().zip(&self.states) {
             if let Some(last) = state.last {
                 context.metrics.watch_age(&watched.label(), last.elapsed());

@@ -18,11 +18,9 @@ impl Pass<'_> {
     /// Our finalizer and the intent, in one write: from here on neither a crash nor a lost reply can orphan the object.
     pub(super) async fn announce(&self, object: &Arc<Object>, work: &Work) -> Result<(Arc<Object>, Intent), Failure> {
         let Work { prepared, client } = work;
-        let (at, later) = (
-            whole_seconds(client.server_time()),
-            self.kind.descriptor().fields.after_create,
-        );
-        let mut intent = Intent::new(at, &prepared.scope, &prepared.account.name, &prepared.desired, later);
+        let at = whole_seconds(client.server_time());
+        let rules = self.kind.descriptor().fields;
+        let mut intent = Intent::new(at, &prepared.scope, &prepared.account.name, &prepared.desired, rules);
         // An earlier try that may have been carried out is still ours.
         let standing = self.context.recorded(object, client).intent;
         if let Some(standing) = standing.filter(|it| it.is_same_object(&intent)) {

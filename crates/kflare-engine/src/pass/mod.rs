@@ -438,7 +438,19 @@ impl Pass<'_> {
 
     /// Sends one write, alone or in a batch, without holding a worker meanwhile. The collection's snapshot learns of it.
     async fn write(&self, work: &Work, write: Write) -> Result<Option<Remote>, Failed> {
-        write_through(self, &work.prepared.collection, &work.client, write).await
+        let prepared = &work.prepared;
+        let mut written = write_through(self, &prepared.collection, &work.client, write).await;
+        if let Err(failed) = &mut written
+            && matches!(failed.failure.class, Class::Blocked(_))
+            && let Some(what) = self
+                .kind
+                .obstacle(&work.client, &prepared.scope, &prepared.desired)
+                .await
+        {
+            failed.failure.message.push_str("; in the way: ");
+            failed.failure.message.push_str(&what);
+        }
+        written
     }
 }
 

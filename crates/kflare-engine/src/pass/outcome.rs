@@ -96,7 +96,10 @@ impl Pass<'_> {
             }
             _ => Next::Settled,
         };
-        let ready = Ready::yes(reason, "Cloudflare has what the spec asks for");
+        let ready = Ready::yes(
+            reason,
+            with_notes("Cloudflare has what the spec asks for", &work.prepared.notes),
+        );
         Ok(report::write(self.context, object, status, &ready, next).await)
     }
 
@@ -157,7 +160,8 @@ impl Pass<'_> {
                 status.extend(remote.status.clone());
                 let verified = self.kind.descriptor().lifecycle == Lifecycle::Verified;
                 let reason = if verified { Reason::VALIDATED } else { Reason::SYNCED };
-                Ready::yes(reason, "observed: Cloudflare has what the spec asks for")
+                let message = "observed: Cloudflare has what the spec asks for";
+                Ready::yes(reason, with_notes(message, &work.prepared.notes))
             }
             (Plan::Blocked { reason, message, .. } | Plan::Wait { reason, message }, _) => {
                 Ready::no(reason.clone(), message)
@@ -276,6 +280,14 @@ impl Pass<'_> {
         };
         report::ready(self.context, &object, &Ready::no(reason, message), next).await
     }
+}
+
+/// A message, with what has no effect.
+fn with_notes(message: &str, notes: &[String]) -> String {
+    std::iter::once(message)
+        .chain(notes.iter().map(String::as_str))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Whether two times are within two minutes of each other.

@@ -21,6 +21,4 @@ mod value;
 pub use data::DataError;
 pub use kflare_api::RecordType;
 pub use names::{NameError, full_name, host_target, in_zone, zone_name};
-pub use record::{
-    RecordError, RecordValue, Wanted, canonical_remote, content_text, managed_part, member, request_body,
-};
+pub use record::{RecordError, RecordValue, STRINGS, Wanted, canonical_remote, content_text, member, request_body};

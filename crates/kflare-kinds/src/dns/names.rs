@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    // Case 5: record name relative, full, with dot, or @.
+    // Field case 5: record name relative, full, with dot, or @.
     #[test]
     fn every_way_to_write_a_name_means_the_same_record() {
         for (written, full) in [
@@ -203,7 +203,7 @@ mod tests {
         }
     }
 
-    // Case 7: upper and lower case.
+    // Field case 7: upper and lower case.
     #[test]
     fn capitals_in_names_and_targets_are_no_difference() {
         assert_eq!(full_name("WWW", "Example.COM.").unwrap(), "www.example.com");
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(zone_name("EXAMPLE.com.").unwrap(), "example.com");
     }
 
-    // Case 4: trailing dot on a target.
+    // Field case 4: trailing dot on a target.
     #[test]
     fn one_final_dot_of_a_target_goes_and_a_lone_dot_stays() {
         assert_eq!(
@@ -226,7 +226,7 @@ mod tests {
         ));
     }
 
-    // Case 26: which zone does a host belong to.
+    // Field case 26: which zone does a host belong to.
     #[test]
     fn a_suffix_that_is_not_a_whole_label_does_not_make_a_full_name() {
         assert!(!in_zone("test.myexample.com", "example.com"));
@@ -243,7 +243,7 @@ mod tests {
         );
     }
 
-    // Case 22: wildcard names.
+    // Field case 22: wildcard names.
     #[test]
     fn a_star_is_a_wildcard_as_the_whole_first_label_only() {
         assert_eq!(full_name("*", "example.com").unwrap(), "*.example.com");
@@ -256,7 +256,7 @@ mod tests {
         assert!(zone_name("*.example.com").is_err());
     }
 
-    // Case 21: the zone apex is a name like any other.
+    // Field case 21: the zone apex is a name like any other.
     #[test]
     fn a_name_under_the_apex_never_falls_out_of_the_zone() {
         assert_eq!(full_name("_own", "example.com").unwrap(), "_own.example.com");

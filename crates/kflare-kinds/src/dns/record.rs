@@ -19,6 +19,9 @@ use super::{
 const TUNNEL_HOST: &str = "cfargotunnel.com";
 /// The TTL that means automatic.
 const AUTOMATIC: i32 = 1;
+/// Field of a canonical body that Cloudflare does not have: the strings of a TXT record, where somebody says how the text is
+/// cut. They are sent as `content`.
+pub const STRINGS: &str = "strings";
 /// Settings of a record at Cloudflare. Absent, null and false are one and the same for each.
 const SETTINGS: [&str; 3] = ["flatten_cname", "ipv4_only", "ipv6_only"];
 
@@ -67,6 +70,8 @@ pub struct Wanted {
     pub record_type: RecordType,
     /// Value.
     pub value: RecordValue,
+    /// The strings of a TXT record, if the spec cuts its text in a way of its own.
+    pub strings: Option<Vec<String>>,
     /// `spec.ttl` in seconds; see [`Wanted::ttl`] for what is sent.
     pub spec_ttl: Option<i32>,
     /// Whether it is proxied.
@@ -89,6 +94,7 @@ impl Wanted {
             name: full_name(&spec.name, zone).map_err(RecordError::Name)?,
             record_type: spec.record_type,
             value: wanted_value(spec, tunnel_id)?,
+            strings: wanted_strings(spec)?,
             spec_ttl: spec.ttl,
             proxied: spec.proxied.unwrap_or(false),
             priority: spec.priority.filter(|_| spec.record_type.has_priority()),
@@ -112,8 +118,8 @@ impl Wanted {
         self.spec_ttl.filter(|ttl| *ttl != self.ttl())
     }
 
-    /// The record in canonical form, with exactly the fields that the spec manages. Compare it with [`managed_part`] of
-    /// [`canonical_remote`]; send what [`request_body`] makes of it.
+    /// The record in canonical form, with exactly the fields that the spec manages. Compare it with [`canonical_remote`];
+    /// send what [`request_body`] makes of it.
     pub fn body(&self) -> Map<String, Value> {
         let mut body = Map::new();
         let mut set = |field: &str, value: Value| body.insert(field.to_owned(), value);
@@ -123,6 +129,9 @@ impl Wanted {
             RecordValue::Content(content) => set("content", json!(content)),
             RecordValue::Data(data) => set("data", Value::Object(data.clone())),
         };
+        if let Some(strings) = &self.strings {
+            set(STRINGS, json!(strings));
+        }
         set("ttl", json!(self.ttl()));
         set("proxied", json!(self.proxied));
         set("comment", json!(self.comment));
@@ -167,6 +176,17 @@ fn wanted_value(spec: &DNSRecordSpec, tunnel_id: Option<&str>) -> Result<RecordV
         ))),
         _ => Err(RecordError::Value(record_type, field)),
     }
+}
+
+/// The strings of a TXT record whose text comes in several, unless they are those that [`txt::write`] makes anyway. A single
+/// string says nothing about cuts: it may be longer than one of them.
+fn wanted_strings(spec: &DNSRecordSpec) -> Result<Option<Vec<String>>, RecordError> {
+    let (RecordType::Txt, Some(content)) = (spec.record_type, &spec.content) else {
+        return Ok(None);
+    };
+    let strings = txt::strings(content).map_err(RecordError::Text)?;
+    let usual = canonical_content(spec.record_type, content)?;
+    Ok(strings.filter(|it| it.len() > 1 && txt::write_strings(it.iter().map(String::as_str)) != usual))
 }
 
 fn canonical_content(record_type: RecordType, content: &str) -> Result<String, RecordError> {
@@ -217,6 +237,9 @@ pub fn canonical_remote(record: &Value) -> Map<String, Value> {
         }
         (_, _, Some(content)) => {
             set("content", json!(canonical_remote_content(record_type, content)));
+            if let (Some(RecordType::Txt), Ok(Some(strings))) = (record_type, txt::strings(content)) {
+                set(STRINGS, json!(strings));
+            }
         }
         _ => {}
     }
@@ -262,36 +285,25 @@ fn canonical_remote_content(record_type: Option<RecordType>, content: &str) -> S
     }
 }
 
-/// The part of a canonical remote record that `wanted` manages, field by field and setting by setting: equal to `wanted`
-/// exactly when nothing needs to change.
-pub fn managed_part(remote: &Map<String, Value>, wanted: &Map<String, Value>) -> Map<String, Value> {
-    wanted
-        .iter()
-        .filter_map(|(field, wanted)| {
-            let value = match (remote.get(field)?, wanted) {
-                (Value::Object(remote), Value::Object(wanted)) if field == "settings" => {
-                    Value::Object(managed_part(remote, wanted))
-                }
-                (value, _) => value.clone(),
-            };
-            Some((field.clone(), value))
-        })
-        .collect()
-}
-
-/// What to send for a canonical body: all of it, but a setting that is off only where Cloudflare has it on (`remote` is the
-/// canonical record there is, if any). Cloudflare refuses settings that the plan does not offer, even off.
-pub fn request_body(wanted: &Map<String, Value>, remote: Option<&Map<String, Value>>) -> Map<String, Value> {
-    let is_on =
-        |name: &str| remote.and_then(|it| it.get("settings")).and_then(|it| it.get(name)) == Some(&Value::Bool(true));
-    let mut body = wanted.clone();
-    if let Some(Value::Object(settings)) = body.get_mut("settings") {
-        settings.retain(|name, wanted| *wanted == Value::Bool(true) || is_on(name));
+/// What to send for these fields of the canonical body `wanted`. Of the settings only those that are on, and those that are
+/// to be `switched`: Cloudflare refuses settings that the plan does not offer, even off. TXT goes out cut as the spec says.
+pub fn request_body(
+    mut fields: Map<String, Value>,
+    wanted: &Map<String, Value>,
+    switched: impl Fn(&str) -> bool,
+) -> Map<String, Value> {
+    if let Some(Value::Object(settings)) = fields.get_mut("settings") {
+        settings.retain(|name, wanted| *wanted == Value::Bool(true) || switched(name));
         if settings.is_empty() {
-            body.remove("settings");
+            fields.remove("settings");
         }
     }
-    body
+    let text = fields.remove(STRINGS).is_some() || fields.contains_key("content");
+    if let (true, Some(Value::Array(strings))) = (text, wanted.get(STRINGS)) {
+        let content = txt::write_strings(strings.iter().filter_map(Value::as_str));
+        fields.insert("content".to_owned(), Value::String(content));
+    }
+    fields
 }
 
 /// What tells a canonical record from others of its name and type: its value as one text. The priority of MX and URI is not

@@ -157,7 +157,7 @@ mod tests {
         Params::parse(text).unwrap().to_string()
     }
 
-    // Case 13: HTTPS/SVCB parameters.
+    // Field case 13: HTTPS/SVCB parameters.
     #[test]
     fn order_and_quoting_of_parameters_are_no_difference() {
         let expected = r#"alpn="h2,h3" ipv4hint="192.0.2.1""#;

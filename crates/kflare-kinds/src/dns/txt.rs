@@ -8,7 +8,8 @@
 //! which are joined without anything between them. Anything else: the text is taken as it stands, with quotes and
 //! backslashes in it meaning themselves; only final line breaks, as YAML's `|` leaves them, are not part of it.
 //!
-//! Where one string ends and the next begins is not kept: it is no difference, and [`write()`] cuts anew.
+//! The value is the bytes, so [`write()`] cuts them in one way. Where one string ends and the next begins can mean something
+//! all the same (DNS-SD reads each string by itself), so [`strings()`] tells it for a text that says so.
 
 use std::fmt::Write as _;
 
@@ -32,16 +33,38 @@ pub enum TxtError {
 
 /// Reads a value in either form.
 pub fn parse(text: &str) -> Result<Vec<u8>, TxtError> {
+    Ok(match quoted_strings(text)? {
+        Some(strings) => strings.concat(),
+        None => text.trim_end_matches(['\n', '\r']).as_bytes().to_vec(),
+    })
+}
+
+/// The strings of a quoted text, each escaped as between quotes and cut where it is longer than 255 bytes. None for bare
+/// text, which does not say where its strings end.
+pub fn strings(text: &str) -> Result<Option<Vec<String>>, TxtError> {
+    let strings = quoted_strings(text)?;
+    Ok(strings.map(|strings| strings.iter().flat_map(|it| cut(it)).map(escaped).collect()))
+}
+
+/// Writes strings as [`strings()`] gives them.
+pub fn write_strings<'a>(strings: impl IntoIterator<Item = &'a str>) -> String {
+    let quoted: Vec<String> = strings.into_iter().map(|it| format!("\"{it}\"")).collect();
+    quoted.join(" ")
+}
+
+fn quoted_strings(text: &str) -> Result<Option<Vec<Vec<u8>>>, TxtError> {
     if !text.trim_ascii_start().starts_with('"') {
-        return Ok(text.trim_end_matches(['\n', '\r']).as_bytes().to_vec());
+        return Ok(None);
     }
-    let mut bytes = Vec::with_capacity(text.len());
+    let mut strings = Vec::new();
     let mut rest = text.trim_ascii();
     while let Some(next) = rest.chars().next() {
         let inner = rest.strip_prefix('"').ok_or(TxtError::OutsideQuotes(next))?;
+        let mut bytes = Vec::new();
         rest = quoted_string(inner, &mut bytes)?.trim_ascii_start();
+        strings.push(bytes);
     }
-    Ok(bytes)
+    Ok(Some(strings))
 }
 
 /// Reads up to the closing quote, and returns what follows it.
@@ -70,18 +93,18 @@ fn quoted_string<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, TxtE
 
 /// Writes a value in the one spelling that kflare uses: quoted strings of at most 255 bytes, joined by a space.
 pub fn write(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() + 2);
-    let mut strings = bytes.chunks(MAX_STRING);
-    write_string(strings.next().unwrap_or_default(), &mut text);
-    for string in strings {
-        text.push(' ');
-        write_string(string, &mut text);
-    }
-    text
+    let strings: Vec<String> = cut(bytes).map(escaped).collect();
+    write_strings(strings.iter().map(String::as_str))
 }
 
-fn write_string(bytes: &[u8], text: &mut String) {
-    text.push('"');
+/// Cuts into strings of the greatest length; no bytes are one empty string.
+fn cut(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let empty = bytes.is_empty().then_some(bytes);
+    bytes.chunks(MAX_STRING).chain(empty)
+}
+
+fn escaped(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
     for byte in bytes {
         match byte {
             b'"' | b'\\' => text.extend(['\\', char::from(*byte)]),
@@ -90,7 +113,7 @@ fn write_string(bytes: &[u8], text: &mut String) {
             _ => drop(write!(text, "\\{byte:03}")),
         }
     }
-    text.push('"');
+    text
 }
 
 #[cfg(test)]
@@ -98,7 +121,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    // Case 1: TXT quotes added or not added by the API.
+    // Field case 1: TXT quotes added or not added by the API.
     #[test]
     fn quoted_and_bare_text_are_the_same_value() {
         for text in [
@@ -113,7 +136,7 @@ mod tests {
         assert_eq!(write(b"token=abc 123"), "\"token=abc 123\"");
     }
 
-    // Case 7: the careless fix lower-cases everything and breaks TXT.
+    // Field case 7. The careless fix lower-cases everything and breaks TXT.
     #[test]
     fn the_case_of_text_is_kept() {
         assert_eq!(write(&parse("MiXeD").unwrap()), "\"MiXeD\"");
@@ -153,7 +176,32 @@ mod tests {
         assert_eq!(write("é\n".as_bytes()), r#""\195\169\010""#);
     }
 
+    #[test]
+    fn quoted_text_tells_where_its_strings_end() {
+        let told = |text: &str| strings(text).unwrap();
+        assert_eq!(told("bare text"), None);
+        assert_eq!(told("\"one\""), Some(vec!["one".to_owned()]));
+        assert_eq!(
+            told(r#""txtvers=1"  "say \"hi\"" """#),
+            Some(vec!["txtvers=1".to_owned(), r#"say \"hi\""#.to_owned(), String::new()])
+        );
+        let long = format!("\"a\" \"{}\"", "x".repeat(300));
+        let lengths: Vec<usize> = told(&long).unwrap().iter().map(String::len).collect();
+        assert_eq!(lengths, [1, 255, 45]);
+        assert_eq!(write_strings(["a", "", r"\195"]), r#""a" "" "\195""#);
+    }
+
     proptest! {
+        #[test]
+        fn strings_that_are_written_read_back(
+            parts in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..=MAX_STRING), 1..4)
+        ) {
+            let texts: Vec<String> = parts.iter().map(|it| escaped(it)).collect();
+            let written = write_strings(texts.iter().map(String::as_str));
+            prop_assert_eq!(parse(&written).unwrap(), parts.concat());
+            prop_assert_eq!(strings(&written).unwrap(), Some(texts));
+        }
+
         #[test]
         fn what_is_written_reads_back(bytes in proptest::collection::vec(any::<u8>(), 0..700)) {
             prop_assert_eq!(parse(&write(&bytes)).unwrap(), bytes);

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    // Case 10: CAA flags as 0, 0.0 or "0".
+    // Field case 10: CAA flags as 0, 0.0 or "0".
     #[test]
     fn a_whole_number_is_the_same_in_every_json_type() {
         for value in [

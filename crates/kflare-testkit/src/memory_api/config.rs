@@ -30,6 +30,8 @@ pub enum WatchCut {
     ConnectionReset,
     /// An `ERROR` event with code 410: list again.
     Gone,
+    /// Nothing comes any more, not even an end: what a load balancer does that has dropped the connection in silence.
+    Silence,
 }
 
 /// Configuration of a simulated API server. All times are virtual.

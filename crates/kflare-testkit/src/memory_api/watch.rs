@@ -102,6 +102,7 @@ enum Step {
     Fail(io::ErrorKind),
     SendAndEnd(String),
     WaitUntil(Instant),
+    FallSilent,
 }
 
 /// One watch. Leaves the list of open watches when it is dropped.
@@ -195,6 +196,7 @@ impl Watch {
                     self.trace(&format!("fail {kind:?}"));
                     return Some((Err(io::Error::new(kind, "the simulated connection broke")), self));
                 }
+                Step::FallSilent => return std::future::pending().await,
                 Step::WaitUntil(until) => {
                     tokio::select! {
                         biased;
@@ -341,6 +343,10 @@ impl Watch {
                     &self.request.representation.bookmark(&self.request.resource, 0),
                 );
                 Step::SendAndEnd(whole[..whole.len() / 2].to_owned())
+            }
+            WatchCut::Silence => {
+                self.trace("silence");
+                Step::FallSilent
             }
             WatchCut::Gone => self.gone(&refusal::too_old(self.request.cursor, store.revision())),
         }

@@ -65,6 +65,8 @@ pub struct ControllerOptions {
     pub replica: Option<String>,
     /// `--default-deletion-policy`.
     pub deletion: DefaultDeletion,
+    /// Where its metrics can be read; none: nowhere.
+    pub registry: Option<prometheus::Registry>,
 }
 
 impl Default for ControllerOptions {
@@ -73,6 +75,7 @@ impl Default for ControllerOptions {
             drift_check: DriftCheck::Every(Duration::from_mins(10)),
             replica: None,
             deletion: DefaultDeletion::default(),
+            registry: None,
         }
     }
 }
@@ -161,6 +164,13 @@ impl World {
         }
     }
 
+    /// Another cluster beside this one, as quick as this one.
+    #[must_use]
+    pub fn another_cluster(&self) -> Self {
+        let seed = self.seed.wrapping_add(1);
+        self.beside(seed, MemoryApiConfig::new(seed))
+    }
+
     /// Virtual time since the beginning.
     pub fn elapsed(&self) -> Duration {
         self.clock.elapsed()
@@ -188,6 +198,7 @@ impl World {
         life.run(engine.run(async move { stop.notified().await })).await
     }
 
+    #[allow(clippy::expect_used)] // a registry serves one controller
     fn engine(&self, life: &Life, options: &ControllerOptions) -> Engine {
         let clock: Arc<dyn WallClock> = Arc::new(Clock(self.clock));
         let transport = self.way.transport(life);
@@ -213,7 +224,12 @@ impl World {
             pool: Pool::new(transport, pool_options, ClientMetrics::unregistered()),
             clock,
             seed: self.seed,
-            metrics: Metrics::unregistered(),
+            metrics: options
+                .registry
+                .as_ref()
+                .map_or_else(Metrics::unregistered, |registry| {
+                    Metrics::register(registry).expect("the registry is empty")
+                }),
             lease: options.replica.as_ref().map(|replica| LeaseOptions {
                 namespace: "kflare-system".to_owned(),
                 name: "kflare-controller".to_owned(),

@@ -190,6 +190,14 @@ impl Ledger {
             .insert((cluster, target.clone(), annotation.to_owned()), at);
     }
 
+    /// A user changed a spec of that cluster: what looked like a fight before may be this user.
+    pub fn edited(&self, cluster: usize) {
+        let lives = format!("c{cluster}-");
+        self.book()
+            .corrections
+            .retain(|(life, ..), _| !life.starts_with(&lives));
+    }
+
     /// The controllers of a cluster cannot see, or not reliably, what goes on between now and then.
     pub fn blinded(&self, cluster: usize, for_time: Duration) {
         let from = self.now();

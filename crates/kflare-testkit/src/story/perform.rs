@@ -231,13 +231,16 @@ impl Stage {
                 cluster,
                 target,
                 change,
-            } => self.edit(*cluster, target, |object| {
-                // The schema would refuse a value of another type.
-                let fits = |field: &str| change[field].is_null() || !object["spec"][field].is_null();
-                if fits("data") && fits("content") {
-                    json_patch::merge(&mut object["spec"], change);
-                }
-            }),
+            } => {
+                self.ledger.edited(*cluster);
+                self.edit(*cluster, target, |object| {
+                    // The schema would refuse a value of another type.
+                    let fits = |field: &str| change[field].is_null() || !object["spec"][field].is_null();
+                    if fits("data") && fits("content") {
+                        json_patch::merge(&mut object["spec"], change);
+                    }
+                });
+            }
             Act::Annotate {
                 cluster,
                 target,

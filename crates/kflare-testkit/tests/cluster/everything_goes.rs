@@ -119,6 +119,7 @@ async fn what_is_deleted_while_it_is_being_created_leaves_nothing_behind() {
     .await;
 }
 
+// Field case 124.
 #[tokio::test]
 async fn a_whole_namespace_is_deleted_with_everything_in_it() {
     let options = ControlPlaneOptions {

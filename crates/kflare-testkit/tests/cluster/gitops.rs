@@ -65,6 +65,7 @@ async fn apply(tenant: &Tenant<'_>, manifest: &DynamicObject) -> DynamicObject {
     applied.unwrap_or_else(|error| panic!("{kind:?} {name}: {error}"))
 }
 
+// Field case 136.
 #[tokio::test]
 async fn samples_are_applied_again_without_conflict_or_change_and_kflare_owns_only_its_own_fields() {
     scenario("argocd", async |tenant| {

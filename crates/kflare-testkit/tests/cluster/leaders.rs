@@ -51,6 +51,7 @@ fn writers(site: &Site) -> Vec<String> {
     writers
 }
 
+// Field case 143.
 #[tokio::test]
 async fn one_replica_writes_and_a_standby_takes_over_after_a_stop_and_after_a_crash() {
     let (_control_plane, site) = Site::fresh().await;

@@ -79,6 +79,7 @@ fn reasons(tenant: &Tenant<'_>, there: &[Piece]) -> Vec<(Kind, String, &'static 
     all
 }
 
+// Field case 73.
 #[tokio::test]
 async fn every_order_of_creation_names_what_is_missing_and_ends_ready_at_once() {
     let pieces = [Piece::Secret, Piece::Account, Piece::Zone, Piece::Record];

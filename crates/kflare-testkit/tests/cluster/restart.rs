@@ -41,6 +41,7 @@ fn finished(object: &DynamicObject) -> bool {
     ready && object.annotations().is_empty() && object.labels().len() == 1
 }
 
+// Field case 160.
 #[tokio::test]
 async fn a_start_with_three_hundred_ready_records_writes_nothing_and_calls_little() {
     let (_control_plane, site) = Site::fresh().await;
@@ -117,6 +118,7 @@ async fn a_stop_lets_running_passes_end_and_releases_the_lease() {
     .await;
 }
 
+// Field case 133.
 #[tokio::test]
 async fn a_crash_between_a_create_and_its_record_makes_no_second_one() {
     let (_control_plane, site) = Site::fresh().await;

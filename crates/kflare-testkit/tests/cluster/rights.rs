@@ -3,6 +3,7 @@
 use crate::harness::scenario;
 use crate::harness::site::{SERVICE_ACCOUNT, SYSTEM};
 
+// Field case 154.
 #[tokio::test]
 async fn the_controller_may_not_do_what_it_never_does() {
     scenario("rights", async |tenant| {

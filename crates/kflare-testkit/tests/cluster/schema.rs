@@ -85,6 +85,7 @@ fn is_refusal(status: &Status) -> bool {
     matches!(status.code, 400 | 422)
 }
 
+// Field case 151.
 #[tokio::test]
 async fn the_api_server_decides_every_case_as_expected() {
     scenario("cel", async |tenant| {
@@ -112,6 +113,7 @@ async fn the_api_server_decides_every_case_as_expected() {
     .await;
 }
 
+// Field case 27.
 #[tokio::test]
 async fn names_and_references_are_immutable_and_the_refusal_says_what_to_do() {
     scenario("fixed", async |tenant| {

@@ -137,6 +137,7 @@ fn no_answer_to_a_list_makes_a_record_gone() {
 }
 
 /// The answer to a single look-up is a verdict only with the code that says so.
+// Field case 119.
 #[test]
 fn no_answer_to_a_look_up_but_the_records_own_code_makes_it_gone() {
     for (code, number) in [

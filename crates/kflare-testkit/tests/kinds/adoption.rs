@@ -22,6 +22,7 @@ fn assert_unmarked(stage: &Stage, id: &ObjectId) {
     assert!(stage.status(id)["cloudflareMetadata"].is_null());
 }
 
+// Field cases 129, 158.
 #[test]
 fn an_existing_record_is_left_alone_and_the_difference_is_named() {
     play_in_zone(Plan::Pro, |stage| async move {
@@ -54,6 +55,7 @@ fn an_existing_record_is_left_alone_and_the_difference_is_named() {
     });
 }
 
+// Field case 129.
 #[test]
 fn an_alias_of_another_target_is_left_alone() {
     play_in_zone(Plan::Pro, |stage| async move {
@@ -311,6 +313,7 @@ fn a_record_that_another_product_manages_is_never_touched() {
 }
 
 /// A create that was answered with "exists" is looked at anew, not repeated.
+// Field case 24.
 #[test]
 fn an_existing_record_that_no_list_shows_is_reported_and_not_made_twice() {
     use kflare_sim::{Fault, FaultMatch, Totals};

@@ -38,6 +38,7 @@ async fn a_thousand(stage: &Stage) -> (Vec<ObjectId>, Life, Mark) {
     (ids, life, mark)
 }
 
+// Field cases 107, 160, 162.
 #[test]
 fn a_thousand_records_cost_twelve_calls_three_writes_each_and_nothing_afterwards() {
     play(8, |stage| async move {
@@ -208,6 +209,7 @@ fn a_restart_in_the_middle_of_a_thousand_creates_none_twice() {
     });
 }
 
+// Field case 139.
 #[test]
 fn one_poison_record_in_fifty_does_not_stop_the_others() {
     play_in_zone(Plan::Pro, |stage| async move {
@@ -271,7 +273,7 @@ fn an_outage_does_not_take_batches_apart() {
     });
 }
 
-/// Field case 110: two thousand at rest spread their checks, and none turns.
+/// Field case 110: two hundred at rest, in forty zones, spread their checks, and none turns.
 #[test]
 fn a_start_spreads_its_checks() {
     play(10, |stage| async move {

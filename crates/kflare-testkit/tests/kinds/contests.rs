@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::stage::{HOUR, MINUTE, play_in_zone};
 
 /// Changes the TTL back a minute after each correction, for so long; when the corrections came, in minutes.
+// Field case 130.
 #[test]
 fn a_contested_field_is_named_and_corrected_ever_more_rarely() {
     play_in_zone(Plan::Pro, |stage| async move {

@@ -66,6 +66,7 @@ fn a_rotated_token_is_used_at_once() {
     });
 }
 
+// Field case 120.
 #[test]
 fn another_secret_changes_nothing() {
     play_in_zone(Plan::Pro, |stage| async move {
@@ -114,6 +115,7 @@ fn a_missing_secret_or_key_is_named_and_its_arrival_noticed_at_once() {
     });
 }
 
+// Field case 115.
 #[test]
 fn a_token_that_is_none_is_invalid_until_it_is_replaced() {
     play(4, |stage| async move {
@@ -184,11 +186,18 @@ fn an_account_owned_token_is_as_good_as_a_users() {
 /// Field case 116: no call to a path that the token's rights do not cover matters.
 #[test]
 fn a_token_for_one_zone_manages_that_zone() {
+    // Some right on the account itself lets the account be seen; none on its list of zones.
+    let account = Grant::everywhere(Permission::read(Area::Account));
+    for more in [vec![account], vec![]] {
+        one_zone(more);
+    }
+}
+
+fn one_zone(more: Vec<Grant>) {
     play(4, |stage| async move {
         let on_zone = |area| Grant::on_zones(Permission::write(area), [DOMAIN]);
         let mut grants = vec![on_zone(Area::Zone), on_zone(Area::Dns)];
-        // Some right on the account itself lets the account be seen; none on its list of zones.
-        grants.push(Grant::everywhere(Permission::read(Area::Account)));
+        grants.extend(more);
         let zones = vec![
             ZoneSeed::named(DOMAIN, ACCOUNT_ID),
             ZoneSeed::named("example.org", ACCOUNT_ID),
@@ -201,6 +210,11 @@ fn a_token_for_one_zone_manages_that_zone() {
             .collect();
         stage.ready(&ids).await;
         stage.rest(HOUR).await;
+        assert!(
+            stage.user.is_ready(&User::account_id()),
+            "{}",
+            stage.explain(&User::account_id())
+        );
         let bare = |path: &str| path.contains("/zones?") && !path.contains("name=");
         for call in stage.cloudflare.calls() {
             assert!(!bare(&call.path), "lists all zones: {}", call.path);
@@ -233,6 +247,7 @@ fn an_account_that_cannot_be_asked_stays_ready() {
     });
 }
 
+// Field case 118.
 #[test]
 fn a_few_authentication_errors_turn_nothing() {
     play_in_zone(Plan::Pro, |stage| async move {

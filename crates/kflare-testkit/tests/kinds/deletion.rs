@@ -224,6 +224,7 @@ fn what_was_there_before_a_create_is_not_taken_for_its_result() {
     });
 }
 
+// Field case 124.
 #[test]
 fn parents_wait_for_their_children_and_name_them() {
     play_in_zone(Plan::Pro, |stage| async move {

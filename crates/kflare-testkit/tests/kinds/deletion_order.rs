@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::stage::{DOMAIN, MINUTE, ZONE, play, record, zone, zone_id};
 
+// Field case 124.
 #[test]
 fn any_order_of_deletion_ends_with_nothing_left() {
     for seed in 0..20 {

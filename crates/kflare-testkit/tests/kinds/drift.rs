@@ -13,6 +13,7 @@ fn records(stage: &Stage, count: usize) -> Vec<ObjectId> {
     (0..count).map(|n| stage.record(&format!("r{n}"), spec(n))).collect()
 }
 
+// Field case 166.
 #[test]
 fn drift_is_put_right_and_the_event_names_the_fields_with_both_values() {
     // Few records are asked for one by one, more are listed.
@@ -209,6 +210,43 @@ fn reconcile_at_looks_once_for_each_value() {
     });
 }
 
+/// Field case 113. A list that fails is a side job's trouble: zone and records stay Ready, other zones notice nothing, and
+/// what is changed meanwhile is done in the end.
+#[test]
+fn a_failing_list_stops_no_other_zone_and_turns_nothing() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let ids = records(&stage, 5);
+        stage.user.zone("other", "example.org");
+        stage.ready(&ids).await;
+        let zone = stage.recorded(&zone_id()).unwrap();
+        let list = FaultMatch::path("GET", &format!("{zone}/dns_records\\?"));
+        stage.fault(list, status(522, 0));
+        let mark = stage.mark();
+        for n in 0..5 {
+            let spec =
+                json!({ "name": format!("o{n}"), "type": "A", "content": "192.0.2.1", "zoneRef": { "name": "other" } });
+            let id = stage.record(&format!("o{n}"), spec);
+            stage.ready(&[id]).await;
+        }
+        stage.rest(40 * MINUTE).await;
+        let failed = stage
+            .since(&mark)
+            .calls
+            .iter()
+            .filter(|call| call.status == Some(522))
+            .count();
+        assert!(failed > 0, "the list is asked for");
+        assert!(stage.user.is_ready(&zone_id()) && ids.iter().all(|id| stage.user.is_ready(id)));
+        assert_eq!(stage.times_told(&zone_id(), "APIError"), 0);
+        stage.user.edit_spec(&ids[0], &json!({ "ttl": 300 }));
+        stage.rest(5 * MINUTE).await;
+        assert!(stage.user.is_ready(&zone_id()) && ids[1..].iter().all(|id| stage.user.is_ready(id)));
+        stage.cloudflare.clear_faults();
+        stage.ready(&ids).await;
+        assert_eq!(stage.remote(&stage.recorded(&ids[0]).unwrap())["ttl"], 300);
+    });
+}
+
 /// A check that fails says nothing about the records.
 #[test]
 fn a_drift_check_that_fails_turns_no_condition() {
@@ -242,6 +280,7 @@ fn a_day_at_rest_writes_nothing() {
 }
 
 /// A zone that somebody deleted comes back with everything in it.
+// Field case 119.
 #[test]
 fn a_zone_deleted_by_hand_is_made_again_with_its_records() {
     play_in_zone(Plan::Pro, |stage| async move {

@@ -23,6 +23,7 @@ fn spec(n: usize) -> Value {
     json!({ "name": format!("r{n}"), "type": "TXT", "content": format!("v={n}") })
 }
 
+// Field cases 133, 155.
 #[test]
 fn a_created_record_is_found_again() {
     for fault in losses() {
@@ -41,6 +42,7 @@ fn a_created_record_is_found_again() {
     }
 }
 
+// Field case 155.
 #[test]
 fn a_created_batch_is_found_again() {
     for fault in losses() {

@@ -6,6 +6,8 @@ mod absence;
 #[cfg(test)]
 mod adoption;
 #[cfg(test)]
+mod annotations;
+#[cfg(test)]
 mod batches;
 #[cfg(test)]
 mod chaos;
@@ -22,7 +24,13 @@ mod deletion_order;
 #[cfg(test)]
 mod drift;
 #[cfg(test)]
+mod first_install;
+#[cfg(test)]
+mod leadership;
+#[cfg(test)]
 mod lost_replies;
+#[cfg(test)]
+mod memory;
 #[cfg(test)]
 mod namespaces;
 #[cfg(test)]
@@ -36,11 +44,21 @@ mod record_types;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
+mod secrecy;
+#[cfg(test)]
 mod single_fields;
+#[cfg(test)]
+mod spellings;
 #[cfg(test)]
 mod stage;
 #[cfg(test)]
+mod status_writes;
+#[cfg(test)]
 mod throttling;
+#[cfg(test)]
+mod two_clusters;
+#[cfg(test)]
+mod watches;
 #[cfg(test)]
 mod zone_adoption;
 #[cfg(test)]

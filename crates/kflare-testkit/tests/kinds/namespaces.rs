@@ -24,6 +24,7 @@ fn tenant(stage: &Stage, name: &str) -> [ObjectId; 2] {
     ]
 }
 
+// Field case 122.
 #[test]
 fn a_namespace_that_is_not_allowed_makes_no_call_until_its_label_comes() {
     play_in_zone(Plan::Pro, |stage| async move {

@@ -124,6 +124,7 @@ fn the_table_has_all_21_types() {
     assert_eq!(types, all);
 }
 
+// Field cases 1, 4, 5, 7, 9, 10, 13, 15, 19, 22.
 #[test]
 fn no_form_of_an_answer_counts_as_drift() {
     for quirks in forms() {
@@ -165,6 +166,7 @@ fn no_form_of_an_answer_counts_as_drift() {
 }
 
 /// Forms that change from one answer to the next (a rollout at Cloudflare) are no drift either.
+// Field cases 1, 10, 13, 19.
 #[test]
 fn a_form_that_changes_under_us_is_no_drift() {
     play_in_zone(Plan::Pro, |stage| async move {

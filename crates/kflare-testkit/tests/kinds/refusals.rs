@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{HOUR, play_in_zone};
 
+// Field cases 15, 17.
 #[test]
 fn a_refused_spec_shows_the_deepest_cause_and_is_not_tried_again() {
     let table: Vec<(Value, &str)> = vec![
@@ -57,6 +58,7 @@ fn a_refused_spec_shows_the_deepest_cause_and_is_not_tried_again() {
 }
 
 /// What kflare can judge by itself costs no call.
+// Field case 9.
 #[test]
 fn a_spec_that_makes_no_sense_is_named_without_a_call() {
     play_in_zone(Plan::Pro, |stage| async move {
@@ -108,10 +110,18 @@ fn a_record_that_cannot_stand_beside_another_says_so() {
         let before = stage.remote(&existing);
         let id = stage.record("x", json!({ "name": "x", "type": "A", "content": "192.0.2.1" }));
         stage.says(&id, "False", "RecordConflict").await;
+        let message = stage.user.message(&id);
+        let named = format!("in the way: CNAME old.example.net ({existing})");
+        assert!(message.contains(&named), "{message}");
         let mark = stage.mark();
         stage.rest(24 * HOUR).await;
         let tries = stage.since(&mark).cloudflare_writes().len();
         assert!(tries <= 60, "{tries} tries in a day");
+        let written = stage.since(&mark).kubernetes_writes;
+        assert!(
+            written.iter().all(|it| !it.request.body.contains("conditions")),
+            "the condition stands: {written:#?}"
+        );
         assert_eq!(stage.remote(&existing), before);
         stage
             .cloudflare
@@ -120,6 +130,83 @@ fn a_record_that_cannot_stand_beside_another_says_so() {
         stage
             .until_within("made in the end", HOUR, |stage| stage.user.is_ready(&id))
             .await;
+    });
+}
+
+/// Several records in the way are named, those beside it are not, and the value of none makes the message too long.
+#[test]
+fn what_stands_in_the_way_is_named_by_type_value_and_id() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let there: Vec<String> = (1..=5)
+            .map(|n| stage.foreign(&json!({ "name": "x", "type": "A", "content": format!("192.0.2.{n}") })))
+            .collect();
+        stage.foreign(&json!({ "name": "x", "type": "TXT", "content": format!("\"{}\"", "t".repeat(200)) }));
+        // Alone, and in a batch with others.
+        for beside in [0, 3] {
+            let others: Vec<_> = (0..beside)
+                .map(|n| {
+                    stage.record(
+                        &format!("o{n}"),
+                        json!({ "name": format!("o{n}"), "type": "A", "content": "192.0.2.1" }),
+                    )
+                })
+                .collect();
+            let id = stage.record(
+                "x",
+                json!({ "name": "x", "type": "CNAME", "content": "new.example.net" }),
+            );
+            stage.says(&id, "False", "RecordConflict").await;
+            stage.ready(&others).await;
+            let message = stage.user.message(&id);
+            let named = there.iter().filter(|it| message.contains(it.as_str())).count();
+            assert_eq!(named, 3, "{message}");
+            assert!(
+                message.contains("A 192.0.2.") && message.contains("and 2 more"),
+                "{message}"
+            );
+            assert!(!message.contains("TXT"), "{message}");
+            stage.user.delete(&id);
+            stage.gone(&[id]).await;
+        }
+        // A delegation, from both sides.
+        stage.foreign(&json!({ "name": "sub", "type": "NS", "content": "ns1.example.net" }));
+        let below = stage.record("below", json!({ "name": "sub", "type": "A", "content": "192.0.2.1" }));
+        let over = stage.record(
+            "over",
+            json!({ "name": "x", "type": "NS", "content": "ns1.example.net" }),
+        );
+        for (id, words) in [(below, "in the way: NS ns1.example.net ("), (over, "in the way: ")] {
+            stage.says(&id, "False", "RecordConflict").await;
+            assert!(stage.user.message(&id).contains(words), "{}", stage.user.message(&id));
+        }
+    });
+}
+
+/// Field case 139. What is wrong with two of them is said on the two.
+#[test]
+fn a_nonsensical_record_and_one_without_a_zone_stop_none_of_the_others() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let spec = |n: usize| match n {
+            7 => json!({ "name": "bad_host..example.com", "type": "A", "content": "192.0.2.1" }),
+            13 => json!({ "name": "r13", "type": "A", "content": "192.0.2.1", "zoneRef": { "name": "nowhere" } }),
+            _ => json!({ "name": format!("r{n}"), "type": "A", "content": "192.0.2.1" }),
+        };
+        let mut ids: Vec<_> = (0..20).map(|n| stage.record(&format!("r{n}"), spec(n))).collect();
+        let (lost, bad) = (ids.remove(13), ids.remove(7));
+        stage.ready(&ids).await;
+        stage.says(&bad, "False", "InvalidSpec").await;
+        stage.says(&lost, "False", "ZoneNotFound").await;
+        assert_eq!(stage.records().len(), 18);
+        assert!(
+            stage.told(&bad, "InvalidSpec", &["spec.name"]),
+            "{:?}",
+            stage.user.events(&bad)
+        );
+        assert!(
+            stage.told(&lost, "ZoneNotFound", &["nowhere"]),
+            "{:?}",
+            stage.user.events(&lost)
+        );
     });
 }
 

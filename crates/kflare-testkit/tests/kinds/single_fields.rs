@@ -30,6 +30,7 @@ async fn expect(stage: &Stage, name: &str, spec: Value, change: Value, body: Val
     stage.gone(&[id]).await;
 }
 
+// Field case 14.
 #[test]
 fn a_common_field_goes_alone() {
     play_in_zone(Plan::Enterprise, |stage| async move {
@@ -150,6 +151,7 @@ fn snake_case(name: &str) -> String {
 }
 
 /// `data` is replaced as a whole at Cloudflare, so a change of a member sends all of them and nothing beside them.
+// Field case 14.
 #[test]
 fn a_member_of_data_goes_with_the_others() {
     play_in_zone(Plan::Enterprise, |stage| async move {

@@ -43,6 +43,7 @@ fn the_gate_is_kept_and_no_condition_turns() {
 }
 
 /// Cloudflare's own limit is never met, however much there is to do.
+// Field case 161.
 #[test]
 fn the_limit_is_never_crossed() {
     play_in_zone(Plan::Pro, |stage| async move {

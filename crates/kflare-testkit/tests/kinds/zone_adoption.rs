@@ -31,6 +31,7 @@ fn two_accounts(stage: &Stage, zones: Vec<ZoneSeed>) {
     stage.start();
 }
 
+// Field case 29.
 #[test]
 fn a_zone_of_another_account_is_never_adopted() {
     play(1, |stage| async move {
@@ -44,7 +45,7 @@ fn a_zone_of_another_account_is_never_adopted() {
     });
 }
 
-/// Case 29: 1061 without a visible zone is final, no retry loop.
+/// Field case 29: 1061 without a visible zone is final, no retry loop.
 #[test]
 fn a_name_taken_elsewhere_is_final_and_rarely_tried_again() {
     play(1, |stage| async move {

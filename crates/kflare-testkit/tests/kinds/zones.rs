@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use kflare_sim::Plan;
-use kflare_testkit::simulation::User;
+use kflare_engine::policy::DriftCheck;
+use kflare_sim::{Dropped, Fault, FaultMatch, Plan};
+use kflare_testkit::simulation::{ControllerOptions, User};
 use serde_json::{Value, json};
 
-use crate::stage::{HOUR, Stage, play, play_in_zone, zone, zone_id};
+use crate::stage::{HOUR, MINUTE, Stage, play, play_in_zone, zone, zone_id};
 
 fn metadata(stage: &Stage) -> Value {
     stage.status(&zone_id())["cloudflareMetadata"].clone()
@@ -36,6 +37,62 @@ fn a_pending_zone_is_ready_and_takes_records() {
             .until("shown", |stage| metadata(stage)["status"] == "active")
             .await;
         assert!(stage.user.is_ready(&zone_id()));
+    });
+}
+
+/// Field case 28. Looks at a pending zone are those of the drift check and no others: waiting costs nothing of its own, and no
+/// activation check is asked for.
+#[test]
+fn waiting_for_the_registrar_costs_no_calls_of_its_own() {
+    play(13, |stage| async move {
+        stage.user.open_account(vec![]);
+        stage.user.connect();
+        stage.user.zone(crate::stage::ZONE, crate::stage::DOMAIN);
+        let off = ControllerOptions {
+            drift_check: DriftCheck::Off,
+            ..ControllerOptions::default()
+        };
+        stage.start_with("controller", off);
+        let id = stage.record("x", json!({ "name": "x", "type": "A", "content": "192.0.2.1" }));
+        stage.ready(&[zone_id(), id]).await;
+        assert_eq!(metadata(&stage)["status"], "pending");
+        let mark = stage.mark();
+        stage.rest(24 * HOUR).await;
+        let calls = stage.since(&mark).calls;
+        assert!(calls.len() < 30, "{} calls in a day", calls.len());
+        assert!(calls.iter().all(|call| call.method == "GET"), "{calls:#?}");
+    });
+}
+
+/// Field case 31. A call that never ends has a deadline, the condition says what is missing, and nobody else waits.
+#[test]
+fn a_plan_change_that_hangs_holds_up_nobody_else() {
+    play_in_zone(Plan::Free, |stage| async move {
+        let hang = Fault::DropBefore {
+            dropped: Some(Dropped::Hang),
+        };
+        stage.fault(FaultMatch::route("PATCH", "/zones/{zone_id}"), hang);
+        let mark = stage.mark();
+        stage.user.edit_spec(&zone_id(), &json!({ "plan": "pro" }));
+        stage.rest(Duration::from_secs(5)).await;
+        let spec = |n: usize| json!({ "name": format!("r{n}"), "type": "A", "content": "192.0.2.1" });
+        let began = stage.seconds();
+        let ids: Vec<_> = (0..100).map(|n| stage.record(&format!("r{n}"), spec(n))).collect();
+        stage.ready(&ids).await;
+        assert!(stage.seconds() - began < 30, "{} s", stage.seconds() - began);
+        stage.rest(30 * MINUTE).await;
+        assert_eq!(stage.user.ready(&zone_id()).1, "APIError");
+        let tries = stage
+            .since(&mark)
+            .calls
+            .into_iter()
+            .filter(|call| call.method == "PATCH")
+            .count();
+        // Each is given up after two minutes, and the next comes a minute later.
+        assert!((5..=16).contains(&tries), "{tries} tries in half an hour");
+        stage.cloudflare.clear_faults();
+        stage.ready(&[zone_id()]).await;
+        assert_eq!(metadata(&stage)["plan"], "pro");
     });
 }
 

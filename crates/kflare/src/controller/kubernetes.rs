@@ -7,6 +7,7 @@ use http::{Request, Response, StatusCode, header::USER_AGENT};
 use kube::{
     Client, Config,
     client::{Body, ClientBuilder},
+    config::Kubeconfig,
 };
 use prometheus::{IntCounterVec, Opts, Registry};
 use tower::Service;
@@ -22,12 +23,29 @@ pub enum ClusterAccessError {
     Client(#[from] kube::Error),
 }
 
-/// Where the API server is: by the pod's service account, else by the kubeconfig.
+/// Where the API server is: by the kubeconfig, else by the pod's service account. `HTTPS_PROXY` is for the way to
+/// Cloudflare: the API server is reached through a proxy only where the kubeconfig names one.
 pub async fn config() -> Result<Config, ClusterAccessError> {
     let mut config = Config::infer().await.map_err(ClusterAccessError::NotConfigured)?;
+    // kube also takes the proxy of the environment, and asks NO_PROXY about the proxy itself instead of the API server.
+    if config.proxy_url.is_some() && !Kubeconfig::read().is_ok_and(|it| names_a_proxy(&it)) {
+        config.proxy_url = None;
+    }
     let agent = http::HeaderValue::from_static(concat!("kflare/", env!("CARGO_PKG_VERSION")));
     config.headers.push((USER_AGENT, agent));
     Ok(config)
+}
+
+/// Whether the cluster in use is reached through a proxy of its own.
+fn names_a_proxy(kubeconfig: &Kubeconfig) -> bool {
+    let context = kubeconfig
+        .contexts
+        .iter()
+        .find(|it| Some(&it.name) == kubeconfig.current_context.as_ref());
+    let cluster = context.and_then(|it| it.context.as_ref()).map(|it| &it.cluster);
+    let cluster = kubeconfig.clusters.iter().find(|it| Some(&it.name) == cluster);
+    let proxy = cluster.and_then(|it| it.cluster.as_ref()?.proxy_url.as_deref());
+    proxy.is_some_and(|it| !it.is_empty())
 }
 
 /// A client whose requests are counted. Belongs to the runtime it is made in.
@@ -101,6 +119,25 @@ mod tests {
     use kube::Api;
 
     use super::*;
+
+    #[test]
+    fn the_proxy_of_a_cluster_counts_and_that_of_another_does_not() {
+        let config = |proxy: serde_json::Value| -> Kubeconfig {
+            serde_json::from_value(serde_json::json!({
+                "current-context": "here",
+                "contexts": [{ "name": "here", "context": { "cluster": "one", "user": "me" } }],
+                "clusters": [
+                    { "name": "other", "cluster": { "server": "https://b", "proxy-url": "http://proxy:3128" } },
+                    { "name": "one", "cluster": { "server": "https://a", "proxy-url": proxy } },
+                ],
+            }))
+            .unwrap()
+        };
+        assert!(names_a_proxy(&config("http://proxy:3128".into())));
+        assert!(!names_a_proxy(&config(serde_json::Value::Null)));
+        assert!(!names_a_proxy(&config("".into())));
+        assert!(!names_a_proxy(&Kubeconfig::default()));
+    }
 
     #[tokio::test]
     async fn requests_are_counted_by_their_outcome() {

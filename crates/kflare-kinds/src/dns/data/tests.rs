@@ -17,7 +17,7 @@ fn refusal(record_type: RecordType, data: &Value) -> String {
     canonical(record_type, &spec(data)).unwrap_err().to_string()
 }
 
-// Case 10: CAA text form, data form, number or string.
+// Field case 10: CAA text form, data form, number or string.
 #[test]
 fn caa_flags_in_another_json_type_are_no_difference() {
     let caa = wanted(
@@ -31,7 +31,7 @@ fn caa_flags_in_another_json_type_are_no_difference() {
     }
 }
 
-// Case 7: the careless fix lower-cases everything.
+// Field case 7: the careless fix lower-cases everything.
 #[test]
 fn the_value_of_caa_keeps_its_case_and_the_tag_has_none() {
     let data = json!({"flags": 128, "tag": "Issue", "value": "CA.Example.net; AccountUri=X"});
@@ -41,7 +41,7 @@ fn the_value_of_caa_keeps_its_case_and_the_tag_has_none() {
     );
 }
 
-// Case 4: trailing dot on a target.
+// Field case 4: trailing dot on a target.
 #[test]
 fn targets_inside_data_lose_their_final_dot_and_case() {
     let srv = json!({"priority": 1, "weight": 2, "port": "5060", "target": "Sip.Example.NET."});
@@ -64,7 +64,7 @@ fn targets_inside_data_lose_their_final_dot_and_case() {
     );
 }
 
-// Case 13: HTTPS/SVCB parameters.
+// Field case 13: HTTPS/SVCB parameters.
 #[test]
 fn service_parameters_compare_as_parameters() {
     let written = json!({"priority": 1, "target": ".", "value": "ipv4hint=192.0.2.1 alpn=h2,h3"});

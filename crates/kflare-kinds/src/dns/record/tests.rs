@@ -1,6 +1,8 @@
 use kflare_api::common::ResourceRef;
+use kflare_engine::{Desired, NaturalKey, plan::diff};
 
 use super::*;
+use crate::dns_record::{FIELDS, patch_body};
 
 pub(super) const ZONE: &str = "example.com";
 
@@ -41,13 +43,35 @@ pub(super) fn body(spec: &DNSRecordSpec) -> Map<String, Value> {
 
 /// The managed fields in which what Cloudflare has differs from what the spec wants.
 pub(super) fn differences(spec: &DNSRecordSpec, remote: &Value) -> Vec<String> {
-    let wanted = body(spec);
-    let managed = managed_part(&canonical_remote(remote), &wanted);
-    wanted
+    let changes = diff(&body(spec), &canonical_remote(remote), FIELDS);
+    let mut fields: Vec<String> = changes
         .iter()
-        .filter(|(field, value)| managed.get(*field) != Some(value))
-        .map(|(field, _)| field.clone())
-        .collect()
+        .filter_map(|change| change.path.split('.').next().map(str::to_owned))
+        .collect();
+    fields.dedup();
+    fields
+}
+
+/// What is sent to make `remote` what the spec wants.
+pub(super) fn sent(spec: &DNSRecordSpec, remote: &Value) -> Map<String, Value> {
+    let body = body(spec);
+    let changes = diff(&body, &canonical_remote(remote), FIELDS);
+    let desired = Desired {
+        key: NaturalKey {
+            group: String::new(),
+            member: member(&body),
+        },
+        exclusive: false,
+        body,
+        notes: Vec::new(),
+    };
+    patch_body(&desired, &changes)
+}
+
+/// What is sent to create it.
+pub(super) fn created(spec: &DNSRecordSpec) -> Map<String, Value> {
+    let body = body(spec);
+    request_body(body.clone(), &body, |_| false)
 }
 
 pub(super) fn remote(record_type: &str, name: &str, content: &str) -> Value {
@@ -58,8 +82,7 @@ pub(super) fn remote(record_type: &str, name: &str, content: &str) -> Value {
     })
 }
 
-// Case 1: TXT quotes added or not added by the API.
-
+// Field case 1: TXT quotes added or not added by the API.
 #[test]
 fn txt_answered_with_or_without_quotes_is_no_difference() {
     let wanted = with_content(RecordType::Txt, "_check", "token=abc 123");
@@ -76,8 +99,33 @@ fn txt_answered_with_or_without_quotes_is_no_difference() {
     );
 }
 
-// Case 4: trailing dot on a target.
+// Field case 1. DNS-SD and others read each string by itself, so a cut that the spec makes is kept.
+#[test]
+fn the_strings_of_a_text_are_kept_as_the_spec_cuts_them() {
+    let there = |content: &str| remote("TXT", "_http._tcp.example.com", content);
+    let cut = with_content(RecordType::Txt, "_http._tcp", r#""txtvers=1" "path=/a b""#);
+    let whole = with_content(RecordType::Txt, "_http._tcp", "txtvers=1path=/a b");
+    assert_eq!(created(&cut)["content"], r#""txtvers=1" "path=/a b""#);
+    assert_eq!(created(&cut).get(STRINGS), None);
+    for answer in [r#""txtvers=1" "path=/a b""#, r#""txtvers=1"  "path=/a\032b""#] {
+        assert!(differences(&cut, &there(answer)).is_empty(), "{answer}");
+    }
+    // Joined or cut otherwise it is another value to whom it is for; bare text does not say how it is cut.
+    for answer in [r#""txtvers=1path=/a b""#, r#""txtvers=1p" "ath=/a b""#] {
+        assert_eq!(differences(&cut, &there(answer)), [STRINGS], "{answer}");
+        let patch = sent(&cut, &there(answer));
+        assert_eq!(Value::Object(patch), json!({ "content": r#""txtvers=1" "path=/a b""# }));
+    }
+    assert!(differences(&cut, &there("txtvers=1path=/a b")).is_empty());
+    // One string says nothing of cuts, and which record it is does not depend on them.
+    assert!(differences(&whole, &there(r#""txtvers=1" "path=/a b""#)).is_empty());
+    assert_eq!(member(&body(&cut)), member(&body(&whole)));
+    // Another text goes out cut as well.
+    let patch = sent(&cut, &there("something else"));
+    assert_eq!(Value::Object(patch), json!({ "content": r#""txtvers=1" "path=/a b""# }));
+}
 
+// Field case 4: trailing dot on a target.
 #[test]
 fn a_final_dot_on_a_target_is_no_difference() {
     let wanted = with_content(RecordType::Cname, "_acme", "_x1.validations.example.net.");
@@ -93,8 +141,7 @@ fn a_final_dot_on_a_target_is_no_difference() {
     assert_eq!(body(&null)["content"], ".");
 }
 
-// Case 5: record name relative, full, with dot, or @.
-
+// Field case 5: record name relative, full, with dot, or @.
 #[test]
 fn the_spelling_of_a_name_is_no_difference() {
     for (name, full) in [
@@ -114,8 +161,7 @@ fn the_spelling_of_a_name_is_no_difference() {
     }
 }
 
-// Case 7: upper and lower case.
-
+// Field case 7: upper and lower case.
 #[test]
 fn the_case_of_names_and_targets_is_no_difference_and_that_of_text_is() {
     let cname = with_content(RecordType::Cname, "WWW", "Target.Example.NET");
@@ -128,8 +174,7 @@ fn the_case_of_names_and_targets_is_no_difference_and_that_of_text_is() {
     );
 }
 
-// Case 9: IPv6 in a different spelling.
-
+// Field case 9: IPv6 in a different spelling.
 #[test]
 fn addresses_compare_as_addresses_of_their_family() {
     let aaaa = with_content(RecordType::Aaaa, "v6", "2001:DB8:0:0:8000:0:0:0");
@@ -142,8 +187,7 @@ fn addresses_compare_as_addresses_of_their_family() {
     assert!(Wanted::from_spec(&with_content(RecordType::A, "v4", "2001:db8::1"), ZONE, None).is_err());
 }
 
-// Case 10: CAA text form, data form, number or string.
-
+// Field case 10: CAA text form, data form, number or string.
 #[test]
 fn the_content_that_cloudflare_renders_from_data_is_not_looked_at() {
     let caa = with_data(
@@ -158,16 +202,7 @@ fn the_content_that_cloudflare_renders_from_data_is_not_looked_at() {
     assert_eq!(member(&body(&caa)), member(&canonical_remote(&answer)));
 }
 
-// Case 14: MX priority change is not sent. For every field of a record: changed alone, it is the one difference.
-
-// Case 15: TTL with a proxied record, TTL below the minimum.
-
-// Case 17: comment and tags follow the spec's absence, in whatever form Cloudflare says that there are none.
-
-// Case 19: per-record settings answered as false or missing.
-
-// Case 21: a CNAME at the apex is normal.
-
+// Field case 21: a CNAME at the apex is normal.
 #[test]
 fn a_tunnel_gives_a_cname_also_at_the_apex() {
     let app = DNSRecordSpec {
@@ -184,8 +219,7 @@ fn a_tunnel_gives_a_cname_also_at_the_apex() {
     assert!(Wanted::from_spec(&app, ZONE, None).is_err());
 }
 
-// Case 22: wildcard names.
-
+// Field case 22: wildcard names.
 #[test]
 fn a_star_inside_a_name_is_refused_with_the_field() {
     assert_eq!(
@@ -196,8 +230,7 @@ fn a_star_inside_a_name_is_refused_with_the_field() {
     assert!(error.to_string().starts_with("spec.name: "), "{error}");
 }
 
-// Case 24: several equal or similar records.
-
+// Field case 24: several equal or similar records.
 #[test]
 fn members_of_a_set_are_told_apart_by_their_value() {
     let there = ["192.0.2.1", "192.0.2.2"].map(|it| canonical_remote(&remote("A", "multi.example.com", it)));
@@ -264,7 +297,7 @@ fn an_answer_out_of_the_ordinary_never_panics() {
         json!({"type": "SPF", "name": 7, "ttl": "x", "tags": [1]}),
     ] {
         let canonical = canonical_remote(&answer);
-        assert_eq!(managed_part(&canonical, &canonical), canonical);
+        assert!(diff(&canonical, &canonical, FIELDS).is_empty());
         assert_eq!(member(&canonical), "");
     }
 }
