@@ -19,7 +19,7 @@ use kflare_engine::{
     policy::{DefaultDeletion, DriftCheck},
     resolve::Defaults,
 };
-use kflare_sim::{SimConfig, Simulator};
+use kflare_sim::{Latency, SimConfig, Simulator};
 use tokio::{runtime::Builder, sync::Notify, time::sleep};
 
 pub use self::user::{NAMESPACE, Told, User, everything, token};
@@ -81,15 +81,45 @@ impl Default for ControllerOptions {
 ///
 /// # Panics
 /// When the runtime cannot be built.
-#[allow(clippy::expect_used)] // nothing can be tested without a runtime
 pub fn simulate<T, F: Future<Output = T>>(seed: u64, scenario: impl FnOnce(World) -> F) -> (T, Vec<String>) {
+    simulate_with(WorldOptions::seeded(seed), scenario)
+}
+
+/// What can be set about a world.
+#[derive(Clone, Debug)]
+pub struct WorldOptions {
+    /// What all chance is drawn from.
+    pub seed: u64,
+    /// How long Cloudflare takes for an answer.
+    pub latency: Latency,
+}
+
+impl WorldOptions {
+    /// A Cloudflare that takes 20 to 200 ms.
+    pub fn seeded(seed: u64) -> Self {
+        Self {
+            seed,
+            latency: Latency::between(Duration::from_millis(20), Duration::from_millis(200)),
+        }
+    }
+}
+
+/// [`simulate`] in a world that is not the usual one.
+///
+/// # Panics
+/// When the runtime cannot be built.
+#[allow(clippy::expect_used)] // nothing can be tested without a runtime
+pub fn simulate_with<T, F: Future<Output = T>>(
+    options: WorldOptions,
+    scenario: impl FnOnce(World) -> F,
+) -> (T, Vec<String>) {
     let runtime = Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .expect("a runtime without I/O");
     runtime.block_on(async {
-        let world = World::new(seed);
+        let world = World::new(options);
         let trace = world.trace.clone();
         let result = scenario(world).await;
         (result, trace.lines())
@@ -97,7 +127,8 @@ pub fn simulate<T, F: Future<Output = T>>(seed: u64, scenario: impl FnOnce(World
 }
 
 impl World {
-    fn new(seed: u64) -> Self {
+    fn new(options: WorldOptions) -> Self {
+        let WorldOptions { seed, latency } = options;
         let config = MemoryApiConfig::new(seed);
         let (epoch, trace) = (config.epoch, config.trace.clone());
         let api = MemoryApi::new(config);
@@ -111,7 +142,7 @@ impl World {
         let cloudflare = Simulator::new(SimConfig {
             seed,
             clock: Arc::new(kflare_sim::VirtualClock::starting_at(epoch)),
-            latency: kflare_sim::Latency::between(Duration::from_millis(20), Duration::from_millis(200)),
+            latency,
             ..SimConfig::default()
         });
         let clock = api.clock();
