@@ -119,7 +119,9 @@ async fn keep_five_thousand(world: World) -> Result<Vec<Figure>, BenchError> {
     stand.world.pass_time(5 * MINUTE).await;
     let restart = stand.since(&mark);
     if restart.record_calls() == 0 {
-        return Err(BenchError::NotAsMeant("the restarted controller did not look".to_owned()));
+        return Err(BenchError::NotAsMeant(
+            "the restarted controller did not look".to_owned(),
+        ));
     }
     Ok(vec![
         figure::CALLS_DRIFT_CHECK.counted(check.record_calls()),

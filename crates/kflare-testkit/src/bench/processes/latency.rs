@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 use kflare_sim::{Fault, FaultMatch, FaultSpec};
-use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::Api;
+use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
@@ -25,10 +25,7 @@ const CHANGED_WITHIN: Duration = Duration::from_mins(1);
 
 /// Four users change one record each, again and again as long as a sweep's list is on its way, in each of four sweeps. The times
 /// from the API server's answer to the change until the record is Ready for it.
-pub(super) async fn changes_during_sweeps(
-    site: &Site,
-    controller: &Controller,
-) -> Result<Vec<Duration>, ProcessError> {
+pub(super) async fn changes_during_sweeps(site: &Site, controller: &Controller) -> Result<Vec<Duration>, ProcessError> {
     let slow = FaultSpec::new(
         FaultMatch::route("GET", "/zones/{zone_id}/dns_records"),
         Fault::Delay {
