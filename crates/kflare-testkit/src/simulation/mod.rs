@@ -86,7 +86,7 @@ pub fn simulate<T, F: Future<Output = T>>(seed: u64, scenario: impl FnOnce(World
 }
 
 /// What can be set about a world.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct WorldOptions {
     /// What all chance is drawn from.
     pub seed: u64,

@@ -98,7 +98,7 @@ async fn live(world: World, neighbour: Neighbour, changes: u32) -> Result<Durati
             .user
             .edit_spec(&id, &json!({ "comment": format!("change {change}") }));
         total += stand.ready(std::slice::from_ref(&id), STEP, PATIENCE).await?;
-        let rest = BETWEEN.saturating_sub(stand.now() - began);
+        let rest = BETWEEN.saturating_sub(stand.elapsed_since(began));
         stand.world.pass_time(rest).await;
     }
     Ok(total / changes)

@@ -147,9 +147,9 @@ impl Stand {
                 left.pop();
             }
             if left.is_empty() {
-                return Ok(self.now() - began);
+                return Ok(self.elapsed_since(began));
             }
-            if self.now() - began > within {
+            if self.elapsed_since(began) > within {
                 left.retain(|id| !self.user.is_ready(id));
                 let first = left.first().map(|id| self.state_of(id)).unwrap_or_default();
                 return Err(BenchError::NotInTime {
@@ -171,6 +171,11 @@ impl Stand {
     /// Virtual time since the beginning.
     pub fn now(&self) -> Duration {
         self.world.api.clock().elapsed()
+    }
+
+    /// Virtual time since a moment that [`Self::now`] gave.
+    pub fn elapsed_since(&self, began: Duration) -> Duration {
+        self.now().saturating_sub(began)
     }
 
     pub fn mark(&self) -> Mark {
