@@ -19,6 +19,10 @@ demo: ## Show kflare at work on a control plane and a simulator started for it (
 test: ## All tests: pure, client, kinds, simulation, cluster, the official SDK
 	@hack/test
 
+.PHONY: bench
+bench: ## Figures: calls, writes, memory, time; fails when one is above its bound (about eight minutes)
+	@hack/bench
+
 .PHONY: lint
 lint: ## Formatting and clippy
 	cargo fmt --all -- --check

@@ -1,6 +1,9 @@
-//! Writes gathered into one call. The first writer of a container waits a moment for others, sends, and hands each its own
-//! outcome; while a call is under way the next batch gathers. If a batch is refused as a whole it is split until the
-//! guilty entries stand alone, and the others go through.
+//! Writes gathered into one call. The first writer of a container waits for others as long as they keep coming, sends, and
+//! hands each its own outcome; while a call is under way the next batch gathers. If a batch is refused as a whole it is
+//! split until the guilty entries stand alone, and the others go through.
+//!
+//! A container in which somebody writes without end gets a call now and then, which takes everything along that has gathered
+//! meanwhile: the call budget is there for the others too.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -10,7 +13,10 @@ use std::{
 
 use futures::{FutureExt, future::BoxFuture};
 use kflare_cloudflare::{Client, Error};
-use tokio::sync::{Notify, oneshot};
+use tokio::{
+    sync::{Notify, oneshot},
+    time::{Instant, sleep_until},
+};
 
 use crate::{
     errors::WriteError,
@@ -19,8 +25,17 @@ use crate::{
     metrics::Metrics,
 };
 
-/// How long the first of a batch waits for others.
+/// A batch goes when nobody has joined it for that long.
 pub const GATHER: Duration = Duration::from_millis(200);
+
+/// A batch that is joined all the time goes after that long, or when it is full.
+const GATHER_AT_MOST: Duration = Duration::from_secs(2);
+
+/// So many batches a container may send in quick succession; full ones are not counted.
+const BURST: u32 = 20;
+
+/// Then it may send one in that time. Two tenths of what the call budget lets go in a second are left to one container.
+const PACE: Duration = Duration::from_secs(3);
 
 type Outcome = Result<Written, WriteError>;
 
@@ -37,10 +52,21 @@ struct Entry {
     reply: oneshot::Sender<Told>,
 }
 
-#[derive(Default)]
 struct Queue {
     entries: VecDeque<Entry>,
+    /// When the last of them joined.
+    joined: Instant,
     full: Arc<Notify>,
+}
+
+impl Queue {
+    fn new() -> Self {
+        Self {
+            entries: VecDeque::new(),
+            joined: Instant::now(),
+            full: Arc::default(),
+        }
+    }
 }
 
 /// Containers in which a batch is being gathered or sent.
@@ -94,6 +120,8 @@ impl Lead {
 /// See the module.
 pub struct Batches {
     pending: Pending,
+    /// For each container that has sent lately, when it would have sent the last one at a steady pace.
+    paces: Mutex<BTreeMap<CollectionKey, Instant>>,
     metrics: Metrics,
 }
 
@@ -102,6 +130,7 @@ impl Batches {
     pub fn new(metrics: Metrics) -> Self {
         Self {
             pending: Pending::default(),
+            paces: Mutex::default(),
             metrics,
         }
     }
@@ -120,26 +149,26 @@ impl Batches {
         let first = {
             let mut pending = lock(&self.pending);
             let first = !pending.contains_key(key);
-            let queue = pending.entry(key.clone()).or_default();
+            let queue = pending.entry(key.clone()).or_insert_with(Queue::new);
             queue.entries.push_back(Entry { write, reply });
+            queue.joined = Instant::now();
             if queue.entries.len() >= writer.limit().get() {
                 queue.full.notify_one();
             }
-            first.then(|| queue.full.clone())
+            first
         };
-        if let Some(full) = first {
+        if first {
             let lead = Lead {
                 pending: self.pending.clone(),
                 key: key.clone(),
                 handed_over: false,
             };
-            let _ = tokio::time::timeout(GATHER, full.notified()).await;
             self.lead(lead, kind, writer, client).await;
         }
         loop {
             match told.await {
                 Ok(Told::Outcome(outcome)) => return outcome,
-                // While the last batch was under way the next has gathered; it goes at once, with this write at its head.
+                // While the last batch was under way the next has gathered, with this write at its head.
                 Ok(Told::Lead(write, lead)) => {
                     let (reply, next) = oneshot::channel();
                     told = next;
@@ -154,15 +183,56 @@ impl Batches {
         }
     }
 
-    /// Sends one batch and hands each its outcome, and the lead to the next.
+    /// Waits until a batch is full, or nobody joins it any more and its container may send.
+    async fn gather(&self, key: &CollectionKey, limit: usize) {
+        let began = Instant::now();
+        loop {
+            let (full, quiet) = match lock(&self.pending).get(key) {
+                Some(queue) if queue.entries.len() < limit => (queue.full.clone(), queue.joined + GATHER),
+                _ => return,
+            };
+            let until = quiet.min(began + GATHER_AT_MOST).max(self.slot(key));
+            if until <= Instant::now() {
+                return;
+            }
+            tokio::select! {
+                biased;
+                () = full.notified() => {}
+                () = sleep_until(until) => {}
+            }
+        }
+    }
+
+    /// When a container may send a batch that is not full.
+    fn slot(&self, key: &CollectionKey) -> Instant {
+        let now = Instant::now();
+        let paces = self.paces.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let steady = paces.get(key).copied().unwrap_or(now);
+        steady.checked_sub(BURST * PACE).unwrap_or(now)
+    }
+
+    /// Notes that a container sends a batch that is not full.
+    fn charge(&self, key: &CollectionKey) {
+        let now = Instant::now();
+        let mut paces = self.paces.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        paces.retain(|_, steady| *steady > now);
+        *paces.entry(key.clone()).or_insert(now) += PACE;
+    }
+
+    /// Gathers and sends one batch and hands each its outcome, and the lead to the next.
     async fn lead(&self, lead: Lead, kind: &dyn Kind, writer: &dyn BatchWriter, client: &Client) {
+        let limit = writer.limit().get();
+        self.gather(&lead.key, limit).await;
         let entries: Vec<Entry> = match lock(&self.pending).get_mut(&lead.key) {
             Some(queue) => {
-                let many = queue.entries.len().min(writer.limit().get());
+                let many = queue.entries.len().min(limit);
                 queue.entries.drain(..many).collect()
             }
             None => Vec::new(),
         };
+        if entries.len() < limit {
+            self.charge(&lead.key);
+        }
         let (batch, replies): (Vec<_>, Vec<_>) = entries.into_iter().map(|it| (it.write, it.reply)).unzip();
         let outcomes = self.send(kind, writer, client, &lead.key.scope, &batch).await;
         for (reply, outcome) in replies.into_iter().zip(outcomes) {

@@ -26,7 +26,7 @@ const IDLE: Duration = Duration::from_mins(2);
 const GONE: Duration = Duration::from_secs(30);
 
 /// For that long after our own write a list may lag; what it says about that object is confirmed alone.
-pub const LAG: Duration = Duration::from_mins(1);
+const LAG: Duration = Duration::from_mins(1);
 
 /// A listing refused for lack of permission is not tried again for that long; objects are then asked for one by one.
 const REFUSED: Duration = Duration::from_hours(1);
@@ -289,9 +289,16 @@ impl Collections {
         }
     }
 
-    /// When `id` was last written by us, if that may still matter.
-    pub fn last_write(&self, key: &CollectionKey, id: &str) -> Option<Instant> {
-        self.collection(key).state().written.get(id).map(|written| written.at)
+    /// Whether the list that tells about `id` may not know yet what we wrote last: it was begun after that, but not long after.
+    /// A list begun before does not tell about `id` at all: the answer to our write does.
+    pub fn may_lag(&self, key: &CollectionKey, id: &str) -> bool {
+        let collection = self.collection(key);
+        let state = collection.state();
+        let listed_since = |at: Instant| state.snapshot.as_ref().is_some_and(|snapshot| snapshot.began > at);
+        state
+            .written
+            .get(id)
+            .is_some_and(|written| written.at.elapsed() < LAG && listed_since(written.at))
     }
 
     /// The objects in the place of `wanted`, what we wrote since included.

@@ -7,7 +7,7 @@ use kflare_cloudflare::{Client, Error};
 use std::time::Duration;
 
 use crate::{
-    collections::{Collections, Freshness, LAG, NotListed, Seen},
+    collections::{Collections, Freshness, NotListed, Seen},
     decide::Observed,
     errors::{Class, Failure, classify},
     index::CollectionKey,
@@ -107,9 +107,7 @@ async fn recorded(
         if mutation::is(Mutation::AbsenceBelieved) && collections.seen(look.collection, id) == Seen::Unsure {
             return Ok(None);
         }
-        let lagging = collections
-            .last_write(look.collection, id)
-            .is_some_and(|at| at.elapsed() < LAG);
+        let lagging = collections.may_lag(look.collection, id);
         if let Seen::Present(remote) = collections.seen(look.collection, id)
             && (!lagging || (look.satisfied)(&remote))
         {

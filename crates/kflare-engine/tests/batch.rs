@@ -260,3 +260,16 @@ async fn the_lead_goes_past_passes_that_were_cut_off() {
         stage.kind.sent()
     );
 }
+
+/// A tenant in a loop must not use up the budget that it shares with others.
+#[tokio::test(start_paused = true)]
+async fn a_container_that_is_written_without_end_slows_down_to_a_call_every_three_seconds() {
+    let stage = stage();
+    let began = tokio::time::Instant::now();
+    for _ in 0..100 {
+        write(&stage, "again").await.unwrap();
+    }
+    let took = began.elapsed().as_secs();
+    // Twenty at once; the others at their pace.
+    assert!((237..=245).contains(&took), "{took} s");
+}

@@ -1,5 +1,6 @@
 //! Test support: a real control plane, an in-memory API server and the parts of the seeded simulation.
 //!
+//! - [`bench`]: the figures of `make bench`.
 //! - [`control_plane`]: etcd and kube-apiserver as child processes that cannot outlive the test.
 //! - [`cluster`]: what tests do with any cluster: install CRDs, take a namespace, wait for a condition.
 //! - [`memory_api`]: a Kubernetes API server as a `tower` service under a real `kube::Client`, on tokio's paused clock.
@@ -10,6 +11,7 @@
 //! - [`story`]: seeded stories of users, neighbours and faults, and the rules that must hold in all of them.
 //! - [`trace`]: the shared, byte-comparable record of everything that crossed a seam.
 
+pub mod bench;
 pub mod clock;
 pub mod cluster;
 pub mod control_plane;

@@ -35,7 +35,7 @@ while rm -rf "$1" 2>/dev/null; sleep 0.1; [ -e "$1" ] && [ "$tries" -lt 100 ]; d
 
 /// A process that is killed when this value is dropped, and when this process ends in any way whatsoever.
 #[derive(Debug)]
-pub(super) struct Guarded {
+pub(crate) struct Guarded {
     name: &'static str,
     pid: u32,
     log: PathBuf,
@@ -45,7 +45,7 @@ pub(super) struct Guarded {
 
 impl Guarded {
     /// Starts `program`; what it prints is appended to `log`.
-    pub(super) fn spawn(name: &'static str, program: &Path, arguments: &[String], log: PathBuf) -> io::Result<Self> {
+    pub(crate) fn spawn(name: &'static str, program: &Path, arguments: &[String], log: PathBuf) -> io::Result<Self> {
         let mut wrapper = Command::new("sh")
             .args(["-c", SUPERVISE, "sh"])
             .arg(&log)
@@ -75,21 +75,21 @@ impl Guarded {
         })
     }
 
-    pub(super) fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         self.name
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
 
     /// How the process ended, if it has.
-    pub(super) fn exited(&mut self) -> io::Result<Option<ExitStatus>> {
+    pub(crate) fn exited(&mut self) -> io::Result<Option<ExitStatus>> {
         self.wrapper.try_wait()
     }
 
     /// Sends a signal by name, such as `STOP`.
-    pub(super) fn signal(&self, signal: &str) -> io::Result<()> {
+    pub(crate) fn signal(&self, signal: &str) -> io::Result<()> {
         let status = Command::new("kill")
             .args(["-s", signal, "--"])
             .arg(self.pid.to_string())
@@ -105,14 +105,14 @@ impl Guarded {
     }
 
     /// Kills the process and waits until it is gone (milliseconds).
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.lifeline.take();
         // Fails only when it was waited for already, and then there is nothing left to do.
         let _ = self.wrapper.wait();
     }
 
     /// The last `bytes` of the log.
-    pub(super) fn log_tail(&self, bytes: u64) -> String {
+    pub(crate) fn log_tail(&self, bytes: u64) -> String {
         let read = || -> io::Result<String> {
             let mut file = File::open(&self.log)?;
             let start = file.metadata()?.len().saturating_sub(bytes);

@@ -21,7 +21,8 @@ use tokio::time::{Instant, sleep};
 pub use self::access::Access;
 use self::arguments::Layout;
 pub use self::error::ControlPlaneError;
-use self::guarded::{Guarded, WorkFolder};
+pub(crate) use self::guarded::Guarded;
+use self::guarded::WorkFolder;
 pub use self::shared::{SHARED_KUBECONFIG_VARIABLE, shared};
 
 /// How long a process may take to become ready. A start takes three seconds on an idle machine of two cores.
@@ -312,7 +313,7 @@ fn write_credentials(layout: &Layout, users: &[StaticUser]) -> Result<String, Co
 }
 
 /// Free ports on 127.0.0.1, all different.
-fn free_ports<const N: usize>() -> std::io::Result<[u16; N]> {
+pub(crate) fn free_ports<const N: usize>() -> std::io::Result<[u16; N]> {
     let mut ports = [0; N];
     let mut held = Vec::with_capacity(N);
     for port in &mut ports {

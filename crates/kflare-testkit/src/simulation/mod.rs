@@ -19,7 +19,7 @@ use kflare_engine::{
     policy::{DefaultDeletion, DriftCheck},
     resolve::Defaults,
 };
-use kflare_sim::{SimConfig, Simulator};
+use kflare_sim::{Latency, SimConfig, Simulator};
 use tokio::{runtime::Builder, sync::Notify, time::sleep};
 
 pub use self::user::{NAMESPACE, Told, User, everything, token};
@@ -82,9 +82,41 @@ impl Default for ControllerOptions {
 
 /// Runs `scenario` in a world of its own on a paused clock and returns its result with the trace.
 ///
+/// # Panics
+/// When the runtime cannot be built.
 pub fn simulate<T, F: Future<Output = T>>(seed: u64, scenario: impl FnOnce(World) -> F) -> (T, Vec<String>) {
+    simulate_with(WorldOptions::seeded(seed), scenario)
+}
+
+/// What can be set about a world.
+#[derive(Clone, Copy, Debug)]
+pub struct WorldOptions {
+    /// What all chance is drawn from.
+    pub seed: u64,
+    /// How long Cloudflare takes for an answer.
+    pub latency: Latency,
+}
+
+impl WorldOptions {
+    /// A Cloudflare that takes 20 to 200 ms.
+    pub fn seeded(seed: u64) -> Self {
+        Self {
+            seed,
+            latency: Latency::between(Duration::from_millis(20), Duration::from_millis(200)),
+        }
+    }
+}
+
+/// [`simulate`] in a world that is not the usual one.
+///
+/// # Panics
+/// When the runtime cannot be built.
+pub fn simulate_with<T, F: Future<Output = T>>(
+    options: WorldOptions,
+    scenario: impl FnOnce(World) -> F,
+) -> (T, Vec<String>) {
     on_paused_clock(async {
-        let world = World::new(seed);
+        let world = World::new(options);
         let trace = world.trace.clone();
         let result = scenario(world).await;
         (result, trace.lines())
@@ -118,12 +150,12 @@ fn api_server(config: MemoryApiConfig) -> MemoryApi {
 }
 
 impl World {
-    fn new(seed: u64) -> Self {
+    fn new(options: WorldOptions) -> Self {
         let config = SimConfig {
-            latency: kflare_sim::Latency::between(Duration::from_millis(20), Duration::from_millis(200)),
+            latency: options.latency,
             ..SimConfig::default()
         };
-        Self::with(MemoryApiConfig::new(seed), config)
+        Self::with(MemoryApiConfig::new(options.seed), config)
     }
 
     /// A cluster and a Cloudflare of these kinds. Seed and clock of both are those of the cluster. To be called inside a

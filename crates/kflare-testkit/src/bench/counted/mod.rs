@@ -1,0 +1,14 @@
+//! Figures that are counted on the virtual clock. Every function plays one scenario to its end and says what it cost; the same
+//! call gives the same figures, on every machine.
+
+mod fairness;
+mod flood;
+mod records;
+mod stand;
+mod takeover;
+
+pub use self::fairness::fairness;
+pub use self::flood::{Flood, flood};
+pub use self::records::{five_thousand_records, thousand_records};
+pub use self::stand::BenchError;
+pub use self::takeover::takeover;
