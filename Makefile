@@ -19,6 +19,10 @@ demo: ## Show kflare at work on a control plane and a simulator started for it (
 test: ## All tests: pure, client, kinds, simulation, cluster, the official SDK
 	@hack/test
 
+.PHONY: chaos
+chaos: ## Kill kflare at every call and every write; API servers, etcd, watches, Cloudflare and leases that fail
+	@hack/chaos
+
 .PHONY: lint
 lint: ## Formatting and clippy
 	cargo fmt --all -- --check

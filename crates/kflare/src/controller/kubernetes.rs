@@ -1,6 +1,9 @@
 //! The way to the API server.
 
-use std::task::{Context, Poll};
+use std::{
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use futures::{FutureExt, future::BoxFuture};
 use http::{Request, Response, StatusCode, header::USER_AGENT};
@@ -9,7 +12,16 @@ use kube::{
     client::{Body, ClientBuilder},
 };
 use prometheus::{IntCounterVec, Opts, Registry};
+use tokio::time::{error::Elapsed, timeout};
 use tower::Service;
+
+/// How long an answer may take to begin. The API server ends requests after a minute by itself, and begins to answer one
+/// for a watch at once.
+const ANSWER_BEGINS_WITHIN: Duration = Duration::from_secs(75);
+
+/// How long a connection may be silent within an answer. Longer than a watch that sees nothing lasts
+/// ([`kflare_engine::WATCH_TIMEOUT`]).
+const LONGEST_SILENCE: Duration = Duration::from_secs(1).saturating_mul(kflare_engine::WATCH_TIMEOUT + 10);
 
 /// There is no way to the API server.
 #[derive(Debug, thiserror::Error)]
@@ -22,15 +34,19 @@ pub enum ClusterAccessError {
     Client(#[from] kube::Error),
 }
 
-/// Where the API server is: by the pod's service account, else by the kubeconfig.
+/// Where the API server is: by the pod's service account, else by the kubeconfig. Connections on which nothing comes any
+/// more, because something on the way has forgotten them, are given up.
 pub async fn config() -> Result<Config, ClusterAccessError> {
     let mut config = Config::infer().await.map_err(ClusterAccessError::NotConfigured)?;
     let agent = http::HeaderValue::from_static(concat!("kflare/", env!("CARGO_PKG_VERSION")));
     config.headers.push((USER_AGENT, agent));
+    config.read_timeout = Some(LONGEST_SILENCE);
+    // A connection that was idle for a while has all of that time for its next answer.
+    config.reset_reader_on_write = true;
     Ok(config)
 }
 
-/// A client whose requests are counted. Belongs to the runtime it is made in.
+/// A client whose requests are counted, and given up when they are not answered. Belongs to the runtime it is made in.
 pub fn client(config: Config, requests: &RequestCounter) -> Result<Client, ClusterAccessError> {
     let host = config
         .cluster_url
@@ -72,6 +88,7 @@ impl<S, B> Service<Request<Body>> for Counting<S>
 where
     S: Service<Request<Body>, Response = Response<B>>,
     S::Future: Send + 'static,
+    S::Error: From<Elapsed>,
 {
     type Response = S::Response;
     type Error = S::Error;
@@ -85,7 +102,10 @@ where
         let (requests, host, method) = (self.requests.0.clone(), self.host.clone(), request.method().clone());
         let answer = self.inner.call(request);
         async move {
-            let answer = answer.await;
+            let answer = match timeout(ANSWER_BEGINS_WITHIN, answer).await {
+                Ok(answer) => answer,
+                Err(elapsed) => Err(elapsed.into()),
+            };
             let status = answer.as_ref().ok().map(Response::status);
             let code = status.as_ref().map_or("<error>", StatusCode::as_str);
             requests.with_label_values(&[code, method.as_str(), &host]).inc();
@@ -97,8 +117,10 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+
     use k8s_openapi::api::core::v1::Namespace;
-    use kube::Api;
+    use kube::{Api, api::WatchParams};
 
     use super::*;
 
@@ -125,6 +147,23 @@ mod tests {
         assert!(api.get_opt("absent").await.unwrap().is_none());
         assert!(api.get("broken").await.is_err());
         assert_eq!(requests.0.with_label_values(&["404", "GET", "api"]).get(), 1);
+        assert_eq!(requests.0.with_label_values(&["<error>", "GET", "api"]).get(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_is_never_answered_fails_and_does_not_hang() {
+        let registry = Registry::new();
+        let requests = RequestCounter::register(&registry).unwrap();
+        let silent = tower::service_fn(|_: Request<Body>| pending::<Result<Response<Body>, std::io::Error>>());
+        let counting = Counting {
+            inner: silent,
+            requests: requests.clone(),
+            host: "api".to_owned(),
+        };
+        let api: Api<Namespace> = Api::all(Client::new(counting, "default"));
+        // Neither kube's watcher nor its lists give up by themselves.
+        let watch = api.watch(&WatchParams::default(), "1").await;
+        assert!(watch.is_err());
         assert_eq!(requests.0.with_label_values(&["<error>", "GET", "api"]).get(), 1);
     }
 }
