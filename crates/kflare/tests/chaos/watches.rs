@@ -48,6 +48,7 @@ async fn watches_that_are_cut_off_while_work_goes_on_miss_nothing() {
     const MANY: usize = 12;
     play("cut", async |tenant, lives| {
         let name = |number: usize| format!("r{number}");
+        let open = lives[0].wire.watches();
         for number in 0..MANY {
             create(tenant, &name(number)).await;
             lives[0].wire.sever(Severed::Cut);
@@ -70,6 +71,7 @@ async fn watches_that_are_cut_off_while_work_goes_on_miss_nothing() {
             }
         }
         assert_eq!(tenant.account(), expected.into_iter().collect());
+        assert!(lives[0].wire.watches() >= 2 * open, "all watches were opened anew");
         Ok(())
     })
     .await;

@@ -10,8 +10,6 @@ use tokio::sync::OnceCell;
 
 /// See the module.
 pub struct Site {
-    /// The way to the cluster.
-    pub access: Access,
     /// A client with every right.
     pub admin: Client,
     /// A client with the rights of the controller's ServiceAccount.
@@ -30,20 +28,19 @@ impl Site {
             install(&access, kflare_api::crds()).await.unwrap();
             access
         };
-        Self::at(INSTALLED.get_or_init(install_once).await.clone()).await
+        Self::at(INSTALLED.get_or_init(install_once).await).await
     }
 
     /// On a cluster of one's own.
     pub async fn on(access: &Access) -> Self {
         install(access, kflare_api::crds()).await.unwrap();
-        Self::at(access.clone()).await
+        Self::at(access).await
     }
 
-    async fn at(access: Access) -> Self {
+    async fn at(access: &Access) -> Self {
         Self {
             admin: access.client().await.unwrap(),
             controller: access.service_account_client(SYSTEM, SERVICE_ACCOUNT).await.unwrap(),
-            access,
             cloudflare: Simulator::new(SimConfig {
                 latency: Latency::between(Duration::from_millis(1), Duration::from_millis(5)),
                 ..SimConfig::default()
