@@ -48,23 +48,21 @@ impl Life {
     pub async fn begin(tenant: &Tenant<'_>, setting: Setting) -> Result<Self, WaitError> {
         let folder = tempfile::tempdir().unwrap();
         let (site, mut servers) = (tenant.site, JoinSet::new());
-        let wire = Arc::new(Wire::new(tenant.home(), setting.trap.clone()));
-        let kubeconfig = match &setting.kubeconfig {
-            Some(path) => path.clone(),
-            None => {
-                let slice = Slice::of(tenant.home());
-                let end = proxy::kubernetes(&mut servers, &wire, slice, site.controller.clone()).await;
-                let path = folder.path().join("kubeconfig");
-                fs::write(&path, open_door(end).to_string()).unwrap();
-                path
-            }
+        let wire = Arc::new(Wire::new(tenant.home(), setting.trap));
+        let kubeconfig = if let Some(path) = setting.kubeconfig {
+            path
+        } else {
+            let slice = Slice::of(tenant.home());
+            let end = proxy::kubernetes(&mut servers, &wire, slice, site.controller.clone()).await;
+            let path = folder.path().join("kubeconfig");
+            fs::write(&path, open_door(end).to_string()).unwrap();
+            path
         };
-        let cloudflare = match &setting.cloudflare {
-            Some(url) => url.clone(),
-            None => {
-                let end = proxy::cloudflare(&mut servers, &wire, site.cloudflare.clone()).await;
-                format!("http://{end}/client/v4")
-            }
+        let cloudflare = if let Some(url) = setting.cloudflare {
+            url
+        } else {
+            let end = proxy::cloudflare(&mut servers, &wire, site.cloudflare.clone()).await;
+            format!("http://{end}/client/v4")
         };
         let mut arguments = vec![
             "controller".to_owned(),
