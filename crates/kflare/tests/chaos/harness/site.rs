@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kflare_sim::{Latency, SimConfig, Simulator};
 use kflare_testkit::cluster::{SERVICE_ACCOUNT, SYSTEM, install};
-use kflare_testkit::control_plane::{self, Access};
+use kflare_testkit::control_plane::{Access, ControlPlane, ControlPlaneOptions};
 use kube::Client;
 use tokio::sync::OnceCell;
 
@@ -18,17 +18,19 @@ pub struct Site {
     pub cloudflare: Simulator,
 }
 
-static INSTALLED: OnceCell<Access> = OnceCell::const_new();
+/// Ends with the process.
+static CONTROL_PLANE: OnceCell<ControlPlane> = OnceCell::const_new();
 
 impl Site {
-    /// A simulated Cloudflare of one's own, and the cluster that all tests of the run share.
+    /// A simulated Cloudflare of one's own, and the cluster that the tests here share: with nobody else, because what is left
+    /// behind when a story ends would be work for the controllers of other tests.
     pub async fn shared() -> Self {
-        let install_once = async || {
-            let access = control_plane::shared().await.unwrap();
-            install(&access, kflare_api::crds()).await.unwrap();
-            access
+        let start = async || {
+            let control_plane = ControlPlane::start(ControlPlaneOptions::default()).await.unwrap();
+            install(control_plane.access(), kflare_api::crds()).await.unwrap();
+            control_plane
         };
-        Self::at(INSTALLED.get_or_init(install_once).await).await
+        Self::at(CONTROL_PLANE.get_or_init(start).await.access()).await
     }
 
     /// On a cluster of one's own.
