@@ -19,9 +19,19 @@ demo: ## Show kflare at work on a control plane and a simulator started for it (
 test: ## All tests: pure, client, kinds, simulation, cluster, the official SDK
 	@hack/test
 
+.PHONY: simulate
+SEEDS ?= 200
+FIRST_SEED ?= 0
+simulate: ## Play seeded stories on a virtual clock (SEEDS=1000 FIRST_SEED=0; STORY=file plays one again; MUTATIONS=1 breaks the engine)
+	@hack/simulate $(SEEDS) $(FIRST_SEED)
+
 .PHONY: bench
 bench: ## Figures: calls, writes, memory, time; fails when one is above its bound (about eight minutes)
 	@hack/bench
+
+.PHONY: chaos
+chaos: ## Kill kflare at every call and every write; API servers, etcd, watches, Cloudflare and leases that fail
+	@hack/chaos
 
 .PHONY: lint
 lint: ## Formatting and clippy

@@ -424,7 +424,12 @@ async fn list(
     expected: &BTreeSet<String>,
 ) -> Result<Vec<Remote>, Failure> {
     let failure = |error: Error| failure(kind, &error);
-    let items = kind.list(client, scope).await.map_err(failure)?;
+    let items = match kind.list(client, scope).await.map_err(failure) {
+        Err(gone) if gone.class == Class::Missing => {
+            return Err(confirmed_gone(kind, client, scope, expected, gone).await);
+        }
+        listed => listed?,
+    };
     let listed: BTreeSet<&str> = items.iter().map(|remote| remote.id.as_str()).collect();
     let missing: Vec<&String> = expected.iter().filter(|id| !listed.contains(id.as_str())).collect();
     if missing.len() >= 3
@@ -440,4 +445,22 @@ async fn list(
         return Err(Failure::new(Class::Transient, message));
     }
     Ok(items)
+}
+
+/// What it means that a list says that its container does not exist: it is believed only if an object that should be in it is
+/// gone as well.
+async fn confirmed_gone(
+    kind: &dyn Kind,
+    client: &Client,
+    scope: &str,
+    expected: &BTreeSet<String>,
+    gone: Failure,
+) -> Failure {
+    let Some(id) = expected.first() else { return gone };
+    match kind.get(client, scope, id).await.map_err(|error| failure(kind, &error)) {
+        Ok(Some(_)) => Failure::new(Class::Transient, format!("{}, and yet {id} exists in it", gone.message)),
+        Ok(None) => gone,
+        Err(failure) if failure.class == Class::Missing => gone,
+        Err(failure) => failure,
+    }
 }

@@ -33,6 +33,8 @@ pub enum Class {
     Quota,
     /// Cloudflare refuses this spec. Final until something changes; looked at again once a day.
     Invalid(Reason),
+    /// Something else at Cloudflare stands in the way of this spec. As final as [`Class::Invalid`].
+    InTheWay(Reason),
     /// An object of that identity exists.
     Exists,
     /// Something else stands in the way; final until something changes.
@@ -52,7 +54,7 @@ impl Class {
             Self::StoreConflict | Self::Transient | Self::Stopped => Reason::API_ERROR,
             Self::RateLimited { .. } => Reason::RATE_LIMITED,
             Self::Auth | Self::Held { .. } | Self::Quota | Self::Missing => Reason::TERMINAL_ERROR,
-            Self::Invalid(reason) | Self::Blocked(reason) => reason.clone(),
+            Self::Invalid(reason) | Self::InTheWay(reason) | Self::Blocked(reason) => reason.clone(),
             Self::Exists => Reason::ALREADY_EXISTS,
             Self::Bug => Reason::INTERNAL_ERROR,
         }
@@ -73,7 +75,7 @@ impl Class {
             Self::Auth | Self::Held { .. } | Self::Blocked(_) => (secs(60), secs(30 * 60)),
             Self::Exists => (secs(3600), secs(6 * 3600)),
             Self::Quota => (secs(30 * 60), secs(6 * 3600)),
-            Self::Invalid(_) => (secs(24 * 3600), secs(24 * 3600)),
+            Self::Invalid(_) | Self::InTheWay(_) => (secs(24 * 3600), secs(24 * 3600)),
             Self::Bug => (secs(60), secs(3600)),
         }
     }

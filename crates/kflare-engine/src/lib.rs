@@ -55,3 +55,4 @@ pub use index::Kinds;
 pub use kind::{Desired, Kind, KindDescriptor, NaturalKey, Parents, Reference, Remote, SpecError};
 pub use plan::{Change, Plan};
 pub use reason::Reason;
+pub use watch::WATCH_TIMEOUT;

@@ -43,3 +43,37 @@ fn late(what: &str) -> io::Error {
         format!("the API server's {what} did not come in time"),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use bytes::Bytes;
+    use http_body_util::{StreamBody, combinators::UnsyncBoxBody};
+    use k8s_openapi::api::core::v1::Namespace;
+    use kube::{
+        Api,
+        api::{ListParams, WatchParams},
+    };
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_is_never_answered_fails_and_does_not_hang() {
+        let silent = tower::service_fn(|_: Request<Body>| pending::<Result<Response<Body>, io::Error>>());
+        let api: Api<Namespace> = Api::all(limited(&Client::new(silent, "default")));
+        // Neither kube's watcher nor its lists give up by themselves.
+        assert!(api.watch(&WatchParams::default(), "1").await.is_err());
+        assert!(api.list(&ListParams::default()).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_that_breaks_off_in_silence_fails_and_does_not_hang() {
+        let stalled = tower::service_fn(|_: Request<Body>| async {
+            let body = StreamBody::new(futures::stream::pending::<Result<http_body::Frame<Bytes>, io::Error>>());
+            Ok::<_, io::Error>(Response::new(UnsyncBoxBody::new(body)))
+        });
+        let api: Api<Namespace> = Api::all(limited(&Client::new(stalled, "default")));
+        assert!(api.list(&ListParams::default()).await.is_err());
+    }
+}

@@ -23,7 +23,7 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(800), Duration::fro
 
 /// Seconds after which a quiet watch is opened anew: below the four minutes after which many load balancers silently drop
 /// idle connections.
-const WATCH_TIMEOUT: u32 = 230;
+pub const WATCH_TIMEOUT: u32 = 230;
 
 /// Which watch something came from: an index into the feeds that were started.
 pub(crate) type FeedId = usize;

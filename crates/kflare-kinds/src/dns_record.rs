@@ -294,7 +294,7 @@ impl Adapter for RecordAdapter {
         if any(&IDENTICAL) {
             Some(Class::Exists)
         } else if any(&CONFLICT) {
-            Some(Class::Invalid(Reason::custom("RecordConflict")))
+            Some(Class::InTheWay(Reason::custom("RecordConflict")))
         } else if any(&[MISSING]) {
             Some(Class::Missing)
         } else if any(&[QUOTA]) {

@@ -1,5 +1,6 @@
 //! Identifiers that follow from the seed.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -19,6 +20,13 @@ impl IdSource {
     pub(crate) fn hex32(&mut self) -> String {
         let digest = self.draw();
         hex(&digest[..16])
+    }
+
+    /// Goes on with identifiers that were never drawn before, also not by a process that ended without saving what it drew:
+    /// Cloudflare gives no identifier twice. They follow from `moment`.
+    pub(crate) fn renew(&mut self, moment: Timestamp) {
+        let digest = stable(&format!("ids/{}/{}/{}", self.seed, self.drawn, moment.as_nanosecond()));
+        self.seed = digest[..8].iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte));
     }
 
     fn draw(&mut self) -> [u8; 32] {

@@ -60,7 +60,8 @@ pub enum StateError {
 
 impl Simulator {
     /// Replaces what is held with what the file holds. Tells whether there was one. The clock is moved forward to the time
-    /// of the file, if it is behind.
+    /// of the file, if it is behind. New ids follow from that time, so that none of those that were given out after the file
+    /// was written comes again.
     pub fn load(&self, path: &Path) -> Result<bool, StateError> {
         let text = match std::fs::read(path) {
             Ok(text) => text,
@@ -87,7 +88,9 @@ impl Simulator {
             if let Ok(behind) = Duration::try_from(behind) {
                 core.config.clock.advance(behind);
             }
-            core.world.replace(file.held);
+            let mut held = file.held;
+            held.ids.renew(core.config.clock.now());
+            core.world.replace(held);
         });
         Ok(true)
     }

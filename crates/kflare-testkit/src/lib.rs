@@ -2,7 +2,8 @@
 //!
 //! - [`bench`]: the figures of `make bench`.
 //! - [`control_plane`]: etcd and kube-apiserver as child processes that cannot outlive the test.
-//! - [`cluster`]: what tests do with any cluster: install CRDs, take a namespace, wait for a condition.
+//! - [`cluster`]: what tests do with any cluster: install kflare, take a namespace, wait for a condition.
+//! - [`guarded`]: the child processes behind it, and behind tests of kflare's own processes.
 //! - [`memory_api`]: a Kubernetes API server as a `tower` service under a real `kube::Client`, on tokio's paused clock.
 //! - [`life`]: one life of the controller under test, which can be killed at any request or poll.
 //! - [`clock`]: the wall clock that goes with tokio's paused one.
@@ -15,6 +16,7 @@ pub mod bench;
 pub mod clock;
 pub mod cluster;
 pub mod control_plane;
+pub mod guarded;
 pub mod life;
 pub mod memory_api;
 pub mod sim_transport;

@@ -298,7 +298,10 @@ impl Pass<'_> {
                 } else if !doubtful {
                     self.context.note_try(&object, &intent, Some(Try::Unsent));
                     let class = &failed.failure.class;
-                    let for_good = matches!(class, Class::Invalid(_) | Class::Blocked(_) | Class::Quota);
+                    let for_good = matches!(
+                        class,
+                        Class::Invalid(_) | Class::InTheWay(_) | Class::Blocked(_) | Class::Quota
+                    );
                     if for_good || *class == Class::Auth {
                         self.disown_intent(&object).await?;
                     }
@@ -441,7 +444,7 @@ impl Pass<'_> {
         let prepared = &work.prepared;
         let mut written = write_through(self, &prepared.collection, &work.client, write).await;
         if let Err(failed) = &mut written
-            && matches!(failed.failure.class, Class::Blocked(_))
+            && matches!(failed.failure.class, Class::InTheWay(_))
             && let Some(what) = self
                 .kind
                 .obstacle(&work.client, &prepared.scope, &prepared.desired)

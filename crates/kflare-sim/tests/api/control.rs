@@ -215,6 +215,29 @@ async fn the_log_tells_what_was_asked_and_what_came_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn ids_that_were_lost_with_a_killed_process_do_not_come_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("state.json");
+    let api = api_on(Plan::Pro);
+    api.sim.save(&path).expect("saved");
+    let lost = api.create(address("lost", "192.0.2.1")).await.result();
+    let mut given = vec![lost["id"].clone()];
+    for passed in 1..=2 {
+        // Killed before anything was saved, twice.
+        let sim = Simulator::new(config());
+        sim.advance(hours(passed));
+        assert!(sim.load(&path).expect("loaded"));
+        let after = Api {
+            sim,
+            token: api.token.clone(),
+        };
+        let next = after.create(address("next", "192.0.2.2")).await.result();
+        assert!(!given.contains(&next["id"]), "{next}");
+        given.push(next["id"].clone());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_state_file_holds_everything() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("state.json");

@@ -6,7 +6,6 @@
 mod access;
 mod arguments;
 mod error;
-mod guarded;
 mod shared;
 
 use std::fs;
@@ -21,9 +20,8 @@ use tokio::time::{Instant, sleep};
 pub use self::access::Access;
 use self::arguments::Layout;
 pub use self::error::ControlPlaneError;
-pub(crate) use self::guarded::Guarded;
-use self::guarded::WorkFolder;
 pub use self::shared::{SHARED_KUBECONFIG_VARIABLE, shared};
+use crate::guarded::{Guarded, WorkFolder};
 
 /// How long a process may take to become ready. A start takes three seconds on an idle machine of two cores.
 const READY_WITHIN: Duration = Duration::from_mins(2);

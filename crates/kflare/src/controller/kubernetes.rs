@@ -1,6 +1,9 @@
 //! The way to the API server.
 
-use std::task::{Context, Poll};
+use std::{
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use futures::{FutureExt, future::BoxFuture};
 use http::{Request, Response, StatusCode, header::USER_AGENT};
@@ -11,6 +14,10 @@ use kube::{
 };
 use prometheus::{IntCounterVec, Opts, Registry};
 use tower::Service;
+
+/// How long a connection may be silent within an answer. Longer than a watch that sees nothing lasts
+/// ([`kflare_engine::WATCH_TIMEOUT`]).
+const LONGEST_SILENCE: Duration = Duration::from_secs(1).saturating_mul(kflare_engine::WATCH_TIMEOUT + 10);
 
 /// There is no way to the API server.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +31,8 @@ pub enum ClusterAccessError {
 }
 
 /// Where the API server is: by the kubeconfig, else by the pod's service account. `HTTPS_PROXY` is for the way to
-/// Cloudflare: the API server is reached through a proxy only where the kubeconfig names one.
+/// Cloudflare: the API server is reached through a proxy only where the kubeconfig names one. Connections on which nothing
+/// comes any more, because something on the way has forgotten them, are given up.
 pub async fn config() -> Result<Config, ClusterAccessError> {
     let mut config = Config::infer().await.map_err(ClusterAccessError::NotConfigured)?;
     // kube also takes the proxy of the environment, and asks NO_PROXY about the proxy itself instead of the API server.
@@ -33,6 +41,9 @@ pub async fn config() -> Result<Config, ClusterAccessError> {
     }
     let agent = http::HeaderValue::from_static(concat!("kflare/", env!("CARGO_PKG_VERSION")));
     config.headers.push((USER_AGENT, agent));
+    config.read_timeout = Some(LONGEST_SILENCE);
+    // A connection that was idle for a while has all of that time for its next answer.
+    config.reset_reader_on_write = true;
     Ok(config)
 }
 

@@ -9,7 +9,8 @@ use tokio::time::{Instant, sleep};
 
 use super::site::Site;
 use super::{ProcessError, usage};
-use crate::control_plane::{Guarded, free_ports};
+use crate::control_plane::free_ports;
+use crate::guarded::Guarded;
 
 const READY_WITHIN: Duration = Duration::from_mins(1);
 const STOPS_WITHIN: Duration = Duration::from_secs(30);

@@ -1,24 +1,19 @@
 //! A cluster with kflare's CRDs and rights, and a simulated Cloudflare.
 
-use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kflare_sim::{Latency, SimConfig, Simulator};
 use kflare_testkit::clock::VirtualClock;
-use kflare_testkit::cluster::{Kubectl, apply_crds};
+use kflare_testkit::cluster::{Kubectl, install};
+pub use kflare_testkit::cluster::{SERVICE_ACCOUNT, SYSTEM};
 use kflare_testkit::control_plane::{self, Access, ControlPlane, ControlPlaneOptions};
 use kflare_testkit::sim_transport::SimTransport;
 use kflare_testkit::trace::{Trace, TraceDetail};
 use tokio::sync::OnceCell;
 
 use super::replica::{Replica, ReplicaOptions};
-
-/// Where the controller lives.
-pub const SYSTEM: &str = "kflare-system";
-/// Its ServiceAccount.
-pub const SERVICE_ACCOUNT: &str = "kflare";
 
 /// See the module.
 pub struct Site {
@@ -65,21 +60,7 @@ impl Site {
 
     /// Makes a cluster ready for kflare: these CRDs, the generated rights, the ServiceAccount. No controller runs yet.
     pub async fn prepare(access: Access, crds: Vec<CustomResourceDefinition>) -> Self {
-        let client = access.client().await.unwrap();
-        apply_crds(&client, crds).await.unwrap();
-        let kubectl = Kubectl::of(&access).await.unwrap();
-        let home = format!(
-            "{{apiVersion: v1, kind: Namespace, metadata: {{name: {SYSTEM}}}}}\n---\n\
-             {{apiVersion: v1, kind: ServiceAccount, metadata: {{name: {SERVICE_ACCOUNT}, namespace: {SYSTEM}}}}}\n"
-        );
-        kubectl
-            .feed(&["apply", "--server-side", "-f", "-"], &home)
-            .await
-            .unwrap();
-        let rights = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/rbac");
-        let rights = rights.to_str().unwrap();
-        kubectl.run(&["apply", "--server-side", "-f", rights]).await.unwrap();
-
+        let kubectl = install(&access, crds).await.unwrap();
         let cloudflare = Simulator::new(SimConfig {
             latency: Latency::between(Duration::from_millis(1), Duration::from_millis(5)),
             ..SimConfig::default()

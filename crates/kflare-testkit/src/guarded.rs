@@ -35,7 +35,7 @@ while rm -rf "$1" 2>/dev/null; sleep 0.1; [ -e "$1" ] && [ "$tries" -lt 100 ]; d
 
 /// A process that is killed when this value is dropped, and when this process ends in any way whatsoever.
 #[derive(Debug)]
-pub(crate) struct Guarded {
+pub struct Guarded {
     name: &'static str,
     pid: u32,
     log: PathBuf,
@@ -44,8 +44,8 @@ pub(crate) struct Guarded {
 }
 
 impl Guarded {
-    /// Starts `program`; what it prints is appended to `log`.
-    pub(crate) fn spawn(name: &'static str, program: &Path, arguments: &[String], log: PathBuf) -> io::Result<Self> {
+    /// Starts `program`; what it prints is appended to `log`. `name` is for messages.
+    pub fn spawn(name: &'static str, program: &Path, arguments: &[String], log: PathBuf) -> io::Result<Self> {
         let mut wrapper = Command::new("sh")
             .args(["-c", SUPERVISE, "sh"])
             .arg(&log)
@@ -75,21 +75,23 @@ impl Guarded {
         })
     }
 
-    pub(crate) fn name(&self) -> &'static str {
+    /// What it is called in messages.
+    pub fn name(&self) -> &'static str {
         self.name
     }
 
-    pub(crate) fn pid(&self) -> u32 {
+    /// The process id of the program itself, not of the shell it runs under.
+    pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// How the process ended, if it has.
-    pub(crate) fn exited(&mut self) -> io::Result<Option<ExitStatus>> {
+    /// How the process ended, if it has. One that a signal ended shows 128 and the signal as its code.
+    pub fn exited(&mut self) -> io::Result<Option<ExitStatus>> {
         self.wrapper.try_wait()
     }
 
     /// Sends a signal by name, such as `STOP`.
-    pub(crate) fn signal(&self, signal: &str) -> io::Result<()> {
+    pub fn signal(&self, signal: &str) -> io::Result<()> {
         let status = Command::new("kill")
             .args(["-s", signal, "--"])
             .arg(self.pid.to_string())
@@ -105,14 +107,14 @@ impl Guarded {
     }
 
     /// Kills the process and waits until it is gone (milliseconds).
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         self.lifeline.take();
         // Fails only when it was waited for already, and then there is nothing left to do.
         let _ = self.wrapper.wait();
     }
 
     /// The last `bytes` of the log.
-    pub(crate) fn log_tail(&self, bytes: u64) -> String {
+    pub fn log_tail(&self, bytes: u64) -> String {
         let read = || -> io::Result<String> {
             let mut file = File::open(&self.log)?;
             let start = file.metadata()?.len().saturating_sub(bytes);
@@ -133,14 +135,14 @@ impl Drop for Guarded {
 
 /// A temporary folder which goes when this value is dropped or this process ends, unless it is kept.
 #[derive(Debug)]
-pub(super) struct WorkFolder {
+pub(crate) struct WorkFolder {
     path: PathBuf,
     remover: Child,
     lifeline: Option<ChildStdin>,
 }
 
 impl WorkFolder {
-    pub(super) fn create() -> io::Result<Self> {
+    pub(crate) fn create() -> io::Result<Self> {
         let path = tempfile::Builder::new()
             .prefix("kflare-control-plane-")
             .tempdir()?
@@ -161,12 +163,12 @@ impl WorkFolder {
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Leaves the folder where it is, for a person to look at.
-    pub(super) fn keep(&mut self) -> io::Result<()> {
+    pub(crate) fn keep(&mut self) -> io::Result<()> {
         if let Some(mut lifeline) = self.lifeline.take() {
             io::Write::write_all(&mut lifeline, b"keep\n")?;
         }
