@@ -3,10 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use hmac::{Hmac, Mac};
 use http::StatusCode;
 use jiff::Timestamp;
+use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use sha2::Sha256;
 use tokio::time::{Instant, sleep};
 
 use crate::answer::{Answer, Asked};
@@ -28,6 +31,7 @@ pub struct Client {
     credential: Arc<Credential>,
     lane: Lane,
     gates: Vec<Arc<dyn WriteGate>>,
+    seal_key: Option<Arc<SecretString>>,
 }
 
 /// A successful answer, with its envelope.
@@ -50,6 +54,7 @@ impl Client {
             credential,
             lane: Lane::UserChange,
             gates: Vec::new(),
+            seal_key: None,
         }
     }
 
@@ -74,15 +79,28 @@ impl Client {
         self.with_write_gate(Arc::new(ReadOnly))
     }
 
+    /// The same client, making seals with `key`; see [`Client::seal`].
+    #[must_use]
+    pub fn with_seal_key(&self, key: SecretString) -> Self {
+        Self {
+            seal_key: Some(Arc::new(key)),
+            ..self.clone()
+        }
+    }
+
     /// The name of the token, safe to log.
     pub fn credential(&self) -> &CredentialId {
         &self.credential.id
     }
 
-    /// A seal on `text` that only a holder of the token can make: what kflare wrote into an object it can tell from what
-    /// others wrote there. It says nothing about the token, and is another after the token was changed.
-    pub fn seal(&self, text: &str) -> String {
-        self.credential.seal(text)
+    /// A seal on `text` that only a holder of the seal key can make: what kflare wrote into an object it can tell from what
+    /// others wrote there. HMAC-SHA256, 32 hexadecimal digits of it. `None` without a seal key.
+    pub fn seal(&self, text: &str) -> Option<String> {
+        let key = self.seal_key.as_ref()?.expose_secret().as_bytes();
+        let mut mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
+        mac.update(text.as_bytes());
+        let bytes: [u8; 32] = mac.finalize().into_bytes().into();
+        Some(format!("{:032x}", u128::from_be_bytes(*bytes.first_chunk()?)))
     }
 
     /// Until when Cloudflare's rate limit keeps all calls with this credential waiting; `None` when it does not.

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use hmac::{Hmac, Mac};
 use http::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
@@ -99,21 +98,6 @@ pub(crate) struct Credential {
 impl Credential {
     pub(crate) fn new(id: CredentialId, budget: BudgetKey, token: SecretString) -> Self {
         Self { id, budget, token }
-    }
-
-    /// HMAC-SHA256 of `text` under the token, 32 hexadecimal digits of it.
-    pub(crate) fn seal(&self, text: &str) -> String {
-        let key = self.token.expose_secret().as_bytes();
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
-            // HMAC takes keys of any length.
-            return String::new();
-        };
-        mac.update(text.as_bytes());
-        let bytes: [u8; 32] = mac.finalize().into_bytes().into();
-        format!(
-            "{:032x}",
-            u128::from_be_bytes(bytes.first_chunk().copied().unwrap_or_default())
-        )
     }
 
     /// The `Authorization` header, marked sensitive.

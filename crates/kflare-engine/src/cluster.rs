@@ -69,6 +69,8 @@ pub type MayWrite = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 pub struct SecretView {
     /// The value of the key asked for.
     pub value: Option<SecretString>,
+    /// Its UID. It stays when the token is replaced, and only those who may read Secrets there know it.
+    pub uid: String,
     /// Whether our protection is on it.
     pub protected: bool,
 }
@@ -177,6 +179,7 @@ impl Cluster {
             value: value
                 .map(|text| SecretString::from(text.trim().to_owned()))
                 .filter(|text| !is_empty(text)),
+            uid: found.metadata.uid.unwrap_or_default(),
             protected: found
                 .metadata
                 .finalizers

@@ -200,7 +200,7 @@ impl Context {
         let mut recorded = self.recorded_unproven(object);
         recorded.intent = recorded
             .intent
-            .filter(|it| it.seal == client.seal(&it.sealed_text(&object.uid)));
+            .filter(|it| client.seal(&it.sealed_text(&object.uid)).as_ref() == Some(&it.seal));
         recorded
     }
 

@@ -116,6 +116,7 @@ impl Credentials for SecretCredentials {
         let client = self
             .pool
             .client(&account.name, token)
+            .with_seal_key(view.uid.into())
             .with_write_gate(self.gate.clone());
         let held = Held {
             secret: source.secret.clone(),

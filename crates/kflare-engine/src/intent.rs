@@ -40,8 +40,8 @@ pub struct Intent {
     pub fields: Vec<String>,
     /// Hash of their values.
     pub print: String,
-    /// Made with the token over all of this and the UID of the resource: an intent that somebody else wrote, or that was
-    /// copied with a manifest, has no effect.
+    /// Made with the UID of the token Secret, over all of this and the UID of the resource: an intent that somebody else
+    /// wrote, or that was copied with a manifest, has no effect.
     #[serde(default)]
     pub seal: String,
     /// When the latest try was over, if that was seen: nothing made later is ours.

@@ -194,7 +194,9 @@ impl Elector {
             let mut why = "no answer in time".to_owned();
             while last.elapsed() < DEADLINE {
                 let asked = Instant::now();
-                match self.renew().await {
+                // A renewal that takes longer than the right to write lasts is no renewal.
+                let renewed = tokio::time::timeout_at(last + DEADLINE, self.renew()).await;
+                match renewed.unwrap_or_else(|_| Err(late())) {
                     Ok(true) => {
                         last = asked;
                         *self.leadership.state() = State::Until(asked + DEADLINE);
@@ -295,6 +297,10 @@ fn won(result: Result<Lease, kube::Error>) -> Result<bool, kube::Error> {
 async fn bounded<T>(call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, kube::Error> {
     match tokio::time::timeout(CALL, call).await {
         Ok(result) => result,
-        Err(_) => Err(kube::Error::Service("the API server did not answer in time".into())),
+        Err(_) => Err(late()),
     }
+}
+
+fn late() -> kube::Error {
+    kube::Error::Service("the API server did not answer in time".into())
 }

@@ -204,7 +204,7 @@ impl Manifests {
                 .map_err(|failure| failure.message)?;
             recorded.intent = recorded
                 .intent
-                .filter(|it| it.seal == client.seal(&it.sealed_text(&object.uid)));
+                .filter(|it| client.seal(&it.sealed_text(&object.uid)).as_ref() == Some(&it.seal));
             let look = Look {
                 kind,
                 client: &client,

@@ -57,7 +57,13 @@ impl Schedule {
         self.unseen.retain(|key| in_use.binary_search(key).is_ok());
         let now = Instant::now();
         for key in in_use {
-            if self.due.contains_key(&key) {
+            if let Some(due) = self.due.get(&key).copied() {
+                // Somebody has joined who wants to be looked at more often than those who were there.
+                if let Some(interval) = interval(context, &key)
+                    && due > now + interval.mul_f64(1.1)
+                {
+                    self.due.insert(key, now + jittered(&context.chance, interval));
+                }
                 continue;
             }
             let at = if self.started {
@@ -145,6 +151,10 @@ pub(crate) async fn sweep(context: &Context, key: &CollectionKey, extent: Extent
     let Some(kind) = kind.filter(|kind| context.settings.manages(&kind.descriptor().kind)) else {
         return;
     };
+    // All wait for something: there is nothing to compare with (their zone may be gone), and each is woken in its time.
+    if members.iter().all(|object| context.prepare(object).is_err()) {
+        return;
+    }
     // What has just failed is tried again by its own back-off, not by every check.
     let at_rest = |object: &&Arc<Object>| context.queue().failures(&object.key) == 0;
     if members.len() <= FEW || !kind.descriptor().listable || context.collections.is_refused(key) {

@@ -1,5 +1,5 @@
 //! The kinds of fault that users of other tools reported, by their number: each has a test that rules it out. A comment
-//! directly above the test names the numbers, and docs/reliability-cases.txt lists them.
+//! directly above the test names the numbers, and docs/field-cases.md lists them.
 
 #![allow(
     clippy::unwrap_used,
@@ -129,16 +129,17 @@ fn every_case_in_scope_stands_above_a_test() {
 #[test]
 fn the_table_names_each_case_once_with_tests_that_are_for_it() {
     let tests = all_tests();
-    let table = fs::read_to_string(root().join("docs/reliability-cases.txt")).unwrap();
+    let table = fs::read_to_string(root().join("docs/field-cases.md")).unwrap();
     let mut listed = Vec::new();
-    for line in table.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
-        let columns: Vec<&str> = line.split('|').map(str::trim).collect();
+    let rows = table.lines().filter(|line| line.starts_with("| ")).skip(2);
+    for line in rows {
+        let columns: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         let [number, fault, names] = columns[..] else {
             panic!("not three columns: {line}")
         };
         let number: u32 = number.parse().unwrap();
         assert!(!fault.is_empty(), "{line}");
-        for name in names.split_whitespace() {
+        for name in names.split_whitespace().map(|name| name.trim_matches('`')) {
             let cases = tests
                 .get(name)
                 .unwrap_or_else(|| panic!("no test {name} for case {number}"));

@@ -26,7 +26,7 @@ impl Pass<'_> {
         if let Some(standing) = standing.filter(|it| it.is_same_object(&intent)) {
             intent.from = standing.from;
         }
-        intent.seal = client.seal(&intent.sealed_text(&object.uid));
+        intent.seal = client.seal(&intent.sealed_text(&object.uid)).unwrap_or_default();
         let text = serde_json::to_string(&intent).map_err(|error| Failure::new(Class::Bug, error.to_string()))?;
         let mut metadata =
             json!({ "finalizers": with_finalizer(object), "annotations": { names::CREATE_INTENT: text } });

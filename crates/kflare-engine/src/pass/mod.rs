@@ -370,10 +370,11 @@ impl Pass<'_> {
 
     async fn update(&self, object: &Arc<Object>, work: &Work, id: &str, changes: &[Change]) -> Result<Next, Failure> {
         let ready = object.ready();
-        let contested =
-            ready.reason == Reason::CONTESTED.as_str() && ready.observed_generation == Some(object.generation);
+        // What the spec asks for was dealt with before, well or badly: whoever changed the object was not this user.
+        let known = ready.observed_generation == Some(object.generation);
+        let contested = ready.reason == Reason::CONTESTED.as_str() && known;
         let drift = object.is_ready_at_generation() || contested;
-        if drift {
+        if known {
             let ruling = self.context.contests().rule(&object.uid, changes, Instant::now());
             if let Ruling::Hold { fields, until } = ruling {
                 return Ok(self.report_contested(object, &fields, until).await);
@@ -383,8 +384,10 @@ impl Pass<'_> {
         }
         let remote = self.change(work, id, changes).await?;
         let what = changes.iter().map(Change::to_string).collect::<Vec<_>>().join("; ");
-        if drift {
+        if known {
             self.context.contests().corrected(&object.uid, changes, Instant::now());
+        }
+        if drift {
             self.context.metrics.drift_corrected(&object.key.kind);
             let note = format!("put right what was changed outside kflare: {what}");
             report::event(self.context, object, Severity::Normal, "DriftCorrected", "Update", note);

@@ -232,6 +232,19 @@ impl Author {
     }
 
     fn edit(&mut self) -> Option<Act> {
+        if self.rng.random_bool(0.1) {
+            let (cluster, target) = self.zones.choose(&mut self.rng).cloned()?;
+            let change = match self.rng.random_range(0..4) {
+                0 => json!({ "plan": *["free", "pro"].choose(&mut self.rng)? }),
+                1 => json!({ "paused": null }),
+                _ => json!({ "paused": self.rng.random_bool(0.5) }),
+            };
+            return Some(Act::Edit {
+                cluster,
+                target,
+                change,
+            });
+        }
         let (cluster, target, spec) = self.some_record()?;
         let kind = RecordType::from_str(spec.get("type")?.as_str()?).ok()?;
         let change = vocabulary::edit(&mut self.rng, kind);

@@ -236,8 +236,15 @@ impl Stage {
                 self.edit(*cluster, target, |object| {
                     // The schema would refuse a value of another type.
                     let fits = |field: &str| change[field].is_null() || !object["spec"][field].is_null();
-                    if fits("data") && fits("content") {
-                        json_patch::merge(&mut object["spec"], change);
+                    let mut spec = object["spec"].clone();
+                    json_patch::merge(&mut spec, change);
+                    // As would two settings that exclude each other.
+                    let both = spec["settings"]["ipv4Only"] == true && spec["settings"]["ipv6Only"] == true;
+                    let members = |object: &Value| object["data"].as_object().cloned().unwrap_or_default();
+                    let known = members(&object["spec"]);
+                    let same_type = members(change).keys().all(|member| known.contains_key(member));
+                    if fits("data") && fits("content") && same_type && !both {
+                        object["spec"] = spec;
                     }
                 });
             }

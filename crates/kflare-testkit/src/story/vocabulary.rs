@@ -46,12 +46,17 @@ pub fn spec(rng: &mut impl Rng) -> Map<String, Value> {
 
 /// A merge patch for a spec of that type: one field, or its whole value.
 pub fn edit(rng: &mut impl Rng, kind: RecordType) -> Value {
-    match rng.random_range(0..6) {
+    match rng.random_range(0..7) {
         0 => json!({ "ttl": ttl(rng) }),
         1 => json!({ "comment": comment(rng) }),
         2 if kind.is_proxiable() => json!({ "proxied": rng.random_bool(0.5) }),
         3 => json!({ "tags": tags(rng) }),
-        4 if kind == RecordType::Cname => json!({ "settings": { "flattenCNAME": rng.random_bool(0.5) } }),
+        // One of the two at most, and only where a record is proxied: otherwise Cloudflare refuses it.
+        4 if kind.is_proxiable() => {
+            let setting = *["ipv4Only", "ipv6Only"].choose(rng).unwrap_or(&"ipv4Only");
+            json!({ "settings": { setting: rng.random_bool(0.5) } })
+        }
+        5 if kind == RecordType::Cname => json!({ "settings": { "flattenCNAME": rng.random_bool(0.5) } }),
         _ => Value::Object(value(kind, rng.random_range(0..3))),
     }
 }
@@ -161,7 +166,8 @@ pub fn body(spec: &Value) -> Map<String, Value> {
     body
 }
 
-fn snake_case(name: &str) -> String {
+/// The API's spelling of a field of a spec.
+pub fn snake_case(name: &str) -> String {
     if name == "flattenCNAME" {
         return "flatten_cname".to_owned();
     }

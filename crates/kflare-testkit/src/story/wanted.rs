@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::ledger::{Holdings, domain_of, text};
 use super::perform::Stage;
-use super::vocabulary::body;
+use super::vocabulary::{body, snake_case};
 
 /// The record as Cloudflare shows it right after it was created from the spec, or why it refuses it.
 pub fn wanted(stage: &Stage, holdings: &Holdings, resource: &Value) -> Result<Value, String> {
@@ -54,7 +54,7 @@ pub fn differences(spec: &Value, wanted: &Value, record: &Value) -> Vec<String> 
         ));
     }
     for (setting, value) in spec["settings"].as_object().into_iter().flatten() {
-        let setting = setting.replace("flattenCNAME", "flatten_cname");
+        let setting = snake_case(setting);
         if record["settings"][&setting].as_bool().unwrap_or(false) != value.as_bool().unwrap_or(false) {
             found.push(format!("settings.{setting}: wanted {value}, is {}", record["settings"]));
         }

@@ -25,6 +25,7 @@ mod deletion_order;
 mod drift;
 #[cfg(test)]
 mod first_install;
+mod found_by_stories;
 #[cfg(test)]
 mod leadership;
 #[cfg(test)]

@@ -1,0 +1,161 @@
+//! Faults that seeded stories found, each as a test by itself.
+
+use std::time::Duration;
+
+use kflare_api::names;
+use kflare_sim::{Dropped, Fault, FaultMatch, Plan};
+use kflare_testkit::simulation::{ControllerOptions, token};
+use serde_json::json;
+
+use crate::stage::{
+    DOMAIN, HOUR, MINUTE, RECORDS, Stage, ZONE, adopting, annotated, play, play_in_zone, record, zone, zone_id,
+};
+
+fn a(name: &str) -> serde_json::Value {
+    json!({ "name": name, "type": "A", "content": "192.0.2.1" })
+}
+
+/// Refused once, a create was tried every half hour, with two Kubernetes writes each time.
+#[test]
+fn a_refused_create_is_not_repeated_before_something_changes() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let there = stage.foreign(&json!({ "name": "x", "type": "CNAME", "content": "old.example.net" }));
+        let id = stage.record("x", a("x"));
+        stage.says(&id, "False", "RecordConflict").await;
+        stage.rest(MINUTE).await;
+        let mark = stage.mark();
+        stage.rest(20 * HOUR).await;
+        stage.since(&mark).assert_no_write();
+
+        // Nor by a new process.
+        let second = stage.start_with("second", ControllerOptions::default());
+        stage.rest(3 * HOUR).await;
+        stage.since(&mark).assert_no_write();
+        second.kill();
+
+        // It is made soon after the other has gone, and at once if kflare itself has taken it away.
+        stage.cloudflare.foreign_delete(DOMAIN, &there).unwrap();
+        stage
+            .until_within("made", 12 * MINUTE, |stage| stage.user.is_ready(&id))
+            .await;
+        let beside = stage.record(
+            "beside",
+            json!({ "name": "x", "type": "CNAME", "content": "new.example.net" }),
+        );
+        stage.says(&beside, "False", "RecordConflict").await;
+        stage.user.delete(&id);
+        stage
+            .until_within("takes its place", MINUTE, |stage| stage.user.is_ready(&beside))
+            .await;
+    });
+}
+
+/// Records went on using the id of a zone that no longer existed.
+#[test]
+fn what_is_gone_and_cannot_be_made_again_lends_its_id_to_nobody() {
+    play(5, |stage| async move {
+        stage.user.open_account(vec![kflare_sim::ZoneSeed::named(
+            DOMAIN,
+            kflare_testkit::simulation::ACCOUNT_ID,
+        )]);
+        stage.user.connect();
+        stage.create(adopting(zone(ZONE, json!({ "name": DOMAIN })), "adopt"));
+        stage.start();
+        let ids: Vec<_> = ["a", "b", "c"].map(|name| stage.record(name, a(name))).to_vec();
+        stage.ready(&ids).await;
+        stage.cloudflare.foreign_delete_zone(DOMAIN).unwrap();
+        stage.says(&zone_id(), "False", "NothingToAdopt").await;
+        assert_eq!(stage.recorded(&zone_id()), None);
+        for id in &ids {
+            stage.says(id, "False", "ZoneNotReady").await;
+        }
+        stage.rest(MINUTE).await;
+        let mark = stage.mark();
+        stage.rest(2 * HOUR).await;
+        let calls = stage.since(&mark).calls;
+        assert!(
+            calls.iter().all(|call| !call.path.contains("dns_records")),
+            "{calls:#?}"
+        );
+    });
+}
+
+/// A collection that only had members without drift checks was looked at once a day for ever after.
+#[test]
+fn drift_is_looked_for_as_soon_as_one_member_asks_for_it() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let off = annotated(record("off", a("off")), names::DRIFT_CHECK_INTERVAL, "0s");
+        let off = stage.create(off);
+        stage.ready(&[off]).await;
+        // Long enough for the collection to have been looked at without anybody asking for it.
+        let first = stage.record("first", a("first"));
+        stage.ready(std::slice::from_ref(&first)).await;
+        stage.user.delete(&first);
+        stage.gone(&[first]).await;
+        stage.rest(HOUR).await;
+        let id = stage.record("on", a("on"));
+        stage.ready(std::slice::from_ref(&id)).await;
+        let remote = stage.recorded(&id).unwrap();
+        stage.foreign_patch(&remote, &json!({ "ttl": 300 }));
+        let right = |stage: &Stage| stage.remote(&remote)["ttl"] == 1;
+        stage.until_within("put right", 12 * MINUTE, right).await;
+    });
+}
+
+/// An outage made the past of a fight forgotten.
+#[test]
+fn a_fight_is_remembered_over_an_outage() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let id = stage.record("x", a("x"));
+        stage.ready(std::slice::from_ref(&id)).await;
+        let remote = stage.recorded(&id).unwrap();
+        let mut corrected = 0;
+        for round in 0..6 {
+            stage.foreign_patch(&remote, &json!({ "ttl": 300 + round }));
+            if round == 2 {
+                stage.fault(FaultMatch::any(), crate::stage::status(500, 10_000));
+                stage.reconcile_no_wait(&id, &format!("during the outage {round}"));
+                stage.says(&id, "False", "APIError").await;
+                stage.cloudflare.clear_faults();
+            }
+            stage.reconcile_no_wait(&id, &format!("round {round}"));
+            stage.rest(2 * MINUTE).await;
+            corrected += u32::from(stage.remote(&remote)["ttl"] == 1);
+        }
+        assert_eq!(corrected, 3, "{:?}", stage.user.events(&id));
+        assert_eq!(stage.user.ready(&id).1, "Contested");
+    });
+}
+
+/// What a lost create had made was nobody's once the token was another.
+#[test]
+fn a_lost_create_is_found_again_with_a_new_token() {
+    play(6, |stage| async move {
+        stage.user.open_account(vec![]);
+        stage.user.connect();
+        stage.user.zone(ZONE, DOMAIN);
+        let first = stage.start();
+        stage.ready(&[zone_id()]).await;
+        let lost = Fault::DropAfter {
+            dropped: Some(Dropped::Hang),
+        };
+        stage.fault_times(FaultMatch::route("POST", RECORDS), lost, 1);
+        let id = stage.record("x", a("x"));
+        stage.until("made", |stage| stage.records().len() == 1).await;
+        // Everything that was known in memory goes with the process.
+        first.kill();
+        let second = kflare_sim::TokenSeed::of_user(&token(2), kflare_testkit::simulation::everything());
+        let seed = kflare_sim::Seed {
+            tokens: vec![second],
+            ..kflare_sim::Seed::default()
+        };
+        stage.cloudflare.seed(&seed).unwrap();
+        stage.user.rotate_token(&token(2));
+        assert!(stage.cloudflare.disable_token(&token(1)));
+        stage.rest(Duration::from_secs(20)).await;
+        stage.start_with("second", ControllerOptions::default());
+        stage.ready(std::slice::from_ref(&id)).await;
+        assert_eq!(stage.records().len(), 1);
+        assert_eq!(stage.status(&id)["ownership"]["origin"], "Created");
+    });
+}
