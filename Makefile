@@ -22,7 +22,7 @@ test: ## All tests: pure, client, kinds, simulation, cluster, the official SDK
 .PHONY: simulate
 SEEDS ?= 200
 FIRST_SEED ?= 0
-simulate: ## Play seeded stories on a virtual clock (SEEDS=1000 FIRST_SEED=0; STORY=file plays one again; MUTATIONS=1 breaks the engine)
+simulate: ## Play seeded stories on a virtual clock (SEEDS=1000 FIRST_SEED=0, STORY=file, MUTATIONS=1)
 	@hack/simulate $(SEEDS) $(FIRST_SEED)
 
 .PHONY: bench
@@ -37,6 +37,8 @@ chaos: ## Kill kflare at every call and every write; API servers, etcd, watches,
 lint: ## Formatting and clippy
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	@! cargo tree --locked --package kflare --edges normal,features | grep -q 'kflare-engine feature "mutations"' \
+	  || { echo 'lint: kflare itself would be built with the engines that are broken on purpose' >&2; exit 1; }
 
 .PHONY: deny
 deny: ## Licences, sources and duplicate versions of dependencies

@@ -238,15 +238,12 @@ fn all_mutations(options: &Options) -> Result<()> {
             true
         });
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        match found.first_key_value() {
-            Some((seed, how)) => {
-                let how: String = how.chars().take(160).collect();
-                println!("{broken:?}: caught by seed {seed}: {how}");
-            }
-            None => {
-                println!("{broken:?}: NOT CAUGHT by {} seeds", options.seeds);
-                missed.push(broken);
-            }
+        if let Some((seed, how)) = found.first_key_value() {
+            let how: String = how.chars().take(160).collect();
+            println!("{broken:?}: caught by seed {seed}: {how}");
+        } else {
+            println!("{broken:?}: NOT CAUGHT by {} seeds", options.seeds);
+            missed.push(broken);
         }
     }
     if missed.is_empty() {

@@ -155,18 +155,18 @@ impl World {
             latency: options.latency,
             ..SimConfig::default()
         };
-        Self::with(MemoryApiConfig::new(options.seed), config)
+        Self::with(MemoryApiConfig::new(options.seed), &config)
     }
 
     /// A cluster and a Cloudflare of these kinds. Seed and clock of both are those of the cluster. To be called inside a
     /// runtime.
-    pub fn with(cluster: MemoryApiConfig, cloudflare: SimConfig) -> Self {
+    pub fn with(cluster: MemoryApiConfig, cloudflare: &SimConfig) -> Self {
         let (seed, epoch, trace) = (cluster.seed, cluster.epoch, cluster.trace.clone());
         let api = api_server(cluster);
         let cloudflare = Simulator::new(SimConfig {
             seed,
             clock: Arc::new(kflare_sim::VirtualClock::starting_at(epoch)),
-            ..cloudflare
+            ..cloudflare.clone()
         });
         let clock = api.clock();
         let way = SimTransport::new(cloudflare.clone(), trace.clone(), clock);

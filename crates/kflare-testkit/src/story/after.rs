@@ -277,23 +277,26 @@ fn foreign_untouched(stage: &Stage, holdings: &Holdings) {
 }
 
 fn no_orphans(stage: &Stage, holdings: &Holdings) {
-    let recorded: BTreeSet<(usize, String)> = (0..stage.clusters.len())
-        .flat_map(|cluster| {
-            let all = resources(stage, cluster);
-            all.iter()
-                .filter_map(|it| Some((cluster, recorded_id(it)?.to_owned())))
-                .collect::<Vec<_>>()
-        })
-        .collect();
-    for (id, object) in holdings.zones.iter().chain(&holdings.records) {
-        let Some(Maker::Cluster(cluster)) = stage.ledger.maker(id) else {
-            continue;
-        };
-        if !recorded.contains(&(cluster, id.clone())) && !stage.ledger.may_be_kept(cluster, object) {
-            stage.ledger.broken(
-                Rule::Orphan,
-                format!("cluster {cluster} made {object}, and nobody knows"),
-            );
+    for cluster in 0..stage.clusters.len() {
+        let all = resources(stage, cluster);
+        let recorded: BTreeSet<&str> = all.iter().filter_map(recorded_id).collect();
+        // What a standing intent announces is found again as soon as its resource may go on, or when it is deleted.
+        let intended: BTreeSet<(String, String)> = all
+            .iter()
+            .filter(|it| annotation(it, names::CREATE_INTENT).is_some())
+            .map(identity)
+            .collect();
+        for (id, object) in holdings.zones.iter().chain(&holdings.records) {
+            let known = recorded.contains(id.as_str()) || intended.contains(&remote_identity(object));
+            if stage.ledger.maker(id) == Some(Maker::Cluster(cluster))
+                && !known
+                && !stage.ledger.may_be_kept(cluster, object)
+            {
+                stage.ledger.broken(
+                    Rule::Orphan,
+                    format!("cluster {cluster} made {object}, and nobody knows"),
+                );
+            }
         }
     }
 }

@@ -108,7 +108,7 @@ impl Author {
                 }
                 let name = zone_name(domain);
                 let at = self.early();
-                self.create(at, cluster, "Zone", &name, annotations, spec);
+                self.create(at, cluster, "Zone", &name, &annotations, &spec);
                 let target = target("Zone", &name);
                 self.zones.push((cluster, target));
             }
@@ -121,8 +121,8 @@ impl Author {
         cluster: usize,
         kind: &str,
         name: &str,
-        annotations: Map<String, Value>,
-        spec: Value,
+        annotations: &Map<String, Value>,
+        spec: &Value,
     ) {
         let manifest = manifest(kind, name, annotations, spec);
         self.at(at, Act::Create { cluster, manifest });
@@ -141,7 +141,7 @@ impl Author {
     fn record(&mut self, at: u64, cluster: usize, name: &str) {
         let (annotations, spec) = self.record_manifest();
         let whole = Value::Object(spec.clone());
-        self.create(at, cluster, "DNSRecord", name, annotations, whole);
+        self.create(at, cluster, "DNSRecord", name, &annotations, &whole);
         self.records.push((cluster, target("DNSRecord", name), spec));
     }
 
@@ -345,8 +345,8 @@ impl Author {
                 let manifest = manifest(
                     "DNSRecord",
                     &format!("encore{number}"),
-                    annotations,
-                    Value::Object(spec),
+                    &annotations,
+                    &Value::Object(spec),
                 );
                 Some(Act::Create { cluster, manifest })
             }
@@ -494,6 +494,8 @@ fn setting(rng: &mut StdRng) -> Setting {
     }
 }
 
+const RECORDS: &str = "/zones/{zone_id}/dns_records";
+
 fn cloudflare_fault(rng: &mut StdRng) -> FaultSpec {
     let dropped = [Some(Dropped::Hang), Some(Dropped::Reset)][rng.random_range(0..2)];
     let fault = match rng.random_range(0..13) {
@@ -535,7 +537,6 @@ fn cloudflare_fault(rng: &mut StdRng) -> FaultSpec {
             body: "{\"success\": tr".to_owned(),
         },
     };
-    const RECORDS: &str = "/zones/{zone_id}/dns_records";
     let matches = match rng.random_range(0..6) {
         0 => FaultMatch::route("POST", RECORDS),
         1 => FaultMatch::route("POST", "/zones/{zone_id}/dns_records/batch"),
@@ -563,7 +564,7 @@ fn zone_name(domain: &str) -> String {
     domain.split('.').next().unwrap_or_default().to_owned()
 }
 
-fn manifest(kind: &str, name: &str, annotations: Map<String, Value>, spec: Value) -> Value {
+fn manifest(kind: &str, name: &str, annotations: &Map<String, Value>, spec: &Value) -> Value {
     json!({
         "apiVersion": names::API_VERSION, "kind": kind,
         "metadata": { "name": name, "namespace": NAMESPACE, "annotations": annotations },

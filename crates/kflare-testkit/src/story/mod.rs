@@ -8,6 +8,7 @@
 mod act;
 mod after;
 mod cast;
+mod enact;
 mod generate;
 mod ledger;
 mod perform;

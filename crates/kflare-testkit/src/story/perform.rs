@@ -1,22 +1,23 @@
 //! Plays a story: sets the stage, lets things happen at their times, and lets the dust settle.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
-use kflare_api::{CloudflareAccount, DNSRecord, Zone, names};
+use kflare_api::names;
 use kflare_sim::{AccountSeed, Activation, CheckOutcome, Latency, Seed, SimConfig, TokenSeed, ZoneSeed};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::act::{Act, ApiFault, Cut, Setting, Story, Target};
+use super::act::{Setting, Story};
 use super::after;
 use super::cast::Replica;
-use super::ledger::{Ledger, replica_name, target_of, text};
+use super::enact::set;
+use super::ledger::{Ledger, target_of, text};
 use super::rule::{Rule, Violation};
-use crate::memory_api::{Fault, FaultRule, MemoryApiConfig, ObjectId, RequestInfo, Symptom, WatchCut};
-use crate::simulation::{ACCOUNT_ID, NAMESPACE, World, everything, on_paused_clock};
+use crate::memory_api::{MemoryApiConfig, ObjectId, WatchCut};
+use crate::simulation::{ACCOUNT_ID, World, everything, on_paused_clock};
 use crate::trace::{Trace, TraceDetail};
 
 /// A contest with a dozen rounds can hold for hours. What Cloudflare refused for good is tried again after six.
@@ -53,6 +54,9 @@ pub fn play(story: &Story, detail: TraceDetail) -> Outcome {
     })
 }
 
+/// What controllers wrote to a cluster, and when.
+type Written = Arc<Mutex<Vec<(Duration, String)>>>;
+
 /// The clusters of a story and the account they share.
 pub struct Stage {
     /// The clusters. All have the same Cloudflare.
@@ -62,7 +66,7 @@ pub struct Stage {
     /// The book.
     pub ledger: Ledger,
     /// What each cluster's controllers wrote to it, and when; Events and leases not counted.
-    written: Vec<Arc<Mutex<Vec<(Duration, String)>>>>,
+    written: Vec<Written>,
     tokens: AtomicU64,
     trace: Trace,
 }
@@ -97,7 +101,7 @@ impl Stage {
             call_log_limit: 10,
             ..SimConfig::default()
         };
-        let first = World::with(cluster(story.seed), cloudflare);
+        let first = World::with(cluster(story.seed), &cloudflare);
         let mut clusters = vec![first];
         for number in 1..setting.clusters {
             let seed = story.seed.wrapping_add(u64::try_from(number).unwrap_or_default() << 32);
@@ -181,7 +185,7 @@ impl Stage {
         }
     }
 
-    fn new_token(&self) -> String {
+    pub(super) fn new_token(&self) -> String {
         let value = format!("simulated-token-number-{}", self.tokens.fetch_add(1, Ordering::Relaxed));
         let token = if self.setting.account_token {
             TokenSeed::of_account(&value, ACCOUNT_ID, everything())
@@ -216,221 +220,6 @@ impl Stage {
                 lock(&written).push((clock.elapsed(), what));
             }
         });
-    }
-
-    fn act(&self, act: &Act, cast: &[Vec<Replica>]) {
-        self.clusters[0].note(format!("act {act}"));
-        match act {
-            Act::Create { cluster, manifest } => {
-                self.ledger.asked(*cluster, manifest);
-                if let Some(world) = self.clusters.get(*cluster) {
-                    drop(world.api.create(manifest.clone()));
-                }
-            }
-            Act::Edit {
-                cluster,
-                target,
-                change,
-            } => {
-                self.ledger.edited(*cluster);
-                self.edit(*cluster, target, |object| {
-                    // The schema would refuse a value of another type.
-                    let fits = |field: &str| change[field].is_null() || !object["spec"][field].is_null();
-                    let mut spec = object["spec"].clone();
-                    json_patch::merge(&mut spec, change);
-                    // As would two settings that exclude each other.
-                    let both = spec["settings"]["ipv4Only"] == true && spec["settings"]["ipv6Only"] == true;
-                    let members = |object: &Value| object["data"].as_object().cloned().unwrap_or_default();
-                    let known = members(&object["spec"]);
-                    let same_type = members(change).keys().all(|member| known.contains_key(member));
-                    if fits("data") && fits("content") && same_type && !both {
-                        object["spec"] = spec;
-                    }
-                });
-            }
-            Act::Annotate {
-                cluster,
-                target,
-                annotation,
-                value,
-            } => {
-                self.edit(*cluster, target, |object| {
-                    set(&mut object["metadata"]["annotations"], annotation, value.as_deref())
-                });
-                self.ledger.annotated(*cluster, target, annotation);
-                if let Some(object) = self
-                    .clusters
-                    .get(*cluster)
-                    .and_then(|world| world.api.get(&id_of(target)))
-                {
-                    self.ledger.asked(*cluster, &object);
-                }
-            }
-            Act::Label {
-                cluster,
-                target,
-                label,
-                value,
-            } => {
-                self.edit(*cluster, target, |object| {
-                    set(&mut object["metadata"]["labels"], label, value.as_deref())
-                });
-            }
-            Act::Delete { cluster, target } => {
-                if let Some(world) = self.clusters.get(*cluster) {
-                    drop(world.api.delete(&id_of(target)));
-                }
-            }
-            Act::RotateToken { cluster, grace_ms } => self.rotate(*cluster, Duration::from_millis(*grace_ms)),
-            Act::ForeignCreate { zone, body } => self.ledger.foreign(|cloudflare| {
-                if let Some(body) = body.as_object() {
-                    drop(cloudflare.foreign_create(zone, body));
-                }
-            }),
-            Act::ForeignPatch { zone, pick, body } => self.ledger.foreign(|cloudflare| {
-                if let (Some(id), Some(body)) = (
-                    picked(&cloudflare.records(zone).unwrap_or_default(), *pick),
-                    body.as_object(),
-                ) {
-                    drop(cloudflare.foreign_patch(zone, &id, body));
-                }
-            }),
-            Act::ForeignDelete { zone, pick } => self.ledger.foreign(|cloudflare| {
-                if let Some(id) = picked(&cloudflare.records(zone).unwrap_or_default(), *pick) {
-                    drop(cloudflare.foreign_delete(zone, &id));
-                }
-            }),
-            Act::ForeignDeleteZone { zone } => self
-                .ledger
-                .foreign(|cloudflare| drop(cloudflare.foreign_delete_zone(zone))),
-            Act::CloudflareFails { fault, for_ms } => {
-                let cloudflare = self.clusters[0].cloudflare.clone();
-                if let Ok(id) = cloudflare.add_fault(fault.clone()) {
-                    after_a_while(*for_ms, move || {
-                        cloudflare.remove_fault(id);
-                    });
-                }
-            }
-            Act::CloudflareOutage { for_ms } => {
-                let way = self.clusters[0].way.clone();
-                way.sever();
-                after_a_while(*for_ms, move || way.restore());
-            }
-            Act::ApiFails {
-                cluster,
-                how,
-                percent,
-                for_ms,
-            } => {
-                let chance = f64::from(*percent) / 100.0;
-                self.fail_api(*cluster, *for_ms, api_fault(*how), chance, |_| true);
-            }
-            Act::Isolate {
-                cluster,
-                replica,
-                for_ms,
-            } => {
-                let prefix = format!("{}-", replica_name(*cluster, *replica));
-                let fault = Fault::LoseRequest(Symptom::Silence);
-                self.fail_api(*cluster, *for_ms, fault, 1.0, move |request| {
-                    request.life.starts_with(&prefix)
-                });
-                if let Some(world) = self.clusters.get(*cluster) {
-                    for resource in [
-                        "dnsrecords.kflare.dev",
-                        "zones.kflare.dev",
-                        "cloudflareaccounts.kflare.dev",
-                        "secrets",
-                        "namespaces",
-                    ] {
-                        world.api.cut_watches(resource, WatchCut::ConnectionReset);
-                    }
-                }
-            }
-            Act::CutWatches { cluster, resource, cut } => {
-                self.ledger.blinded(*cluster, Duration::ZERO);
-                let cut = match cut {
-                    Cut::Clean => WatchCut::Clean,
-                    Cut::HalfLine => WatchCut::HalfLine,
-                    Cut::Reset => WatchCut::ConnectionReset,
-                    Cut::Gone => WatchCut::Gone,
-                };
-                if let Some(world) = self.clusters.get(*cluster) {
-                    world.api.cut_watches(resource, cut);
-                }
-            }
-            Act::Compact { cluster } => {
-                self.ledger.blinded(*cluster, Duration::ZERO);
-                if let Some(world) = self.clusters.get(*cluster) {
-                    world.api.compact();
-                }
-            }
-            Act::Kill {
-                cluster,
-                replica,
-                when,
-                down_ms,
-            } => {
-                if let Some(replica) = cast.get(*cluster).and_then(|all| all.get(*replica)) {
-                    replica.kill(*when, Duration::from_millis(*down_ms));
-                }
-            }
-            Act::Restart {
-                cluster,
-                replica,
-                down_ms,
-            } => {
-                if let Some(replica) = cast.get(*cluster).and_then(|all| all.get(*replica)) {
-                    replica.restart(Duration::from_millis(*down_ms));
-                }
-            }
-        }
-    }
-
-    fn edit(&self, cluster: usize, target: &Target, edit: impl FnOnce(&mut Value)) {
-        if let Some(world) = self.clusters.get(cluster) {
-            drop(world.api.edit(&id_of(target), edit));
-        }
-    }
-
-    fn fail_api(
-        &self,
-        cluster: usize,
-        for_ms: u64,
-        fault: Fault,
-        chance: f64,
-        applies: impl Fn(&RequestInfo) -> bool + Send + Sync + 'static,
-    ) {
-        let Some(world) = self.clusters.get(cluster) else {
-            return;
-        };
-        self.ledger.blinded(cluster, Duration::from_millis(for_ms));
-        let on = Arc::new(AtomicBool::new(true));
-        let active = on.clone();
-        let rule = FaultRule::new(fault, move |request| active.load(Ordering::Relaxed) && applies(request));
-        world.api.inject(rule.with_probability(chance));
-        after_a_while(for_ms, move || on.store(false, Ordering::Relaxed));
-    }
-
-    fn rotate(&self, cluster: usize, grace: Duration) {
-        let Some(world) = self.clusters.get(cluster) else {
-            return;
-        };
-        self.ledger.rotated();
-        let secret = ObjectId::namespaced::<Secret>("kflare-system", "token");
-        let new = self.new_token();
-        let mut old = String::new();
-        let edited = world.api.edit(&secret, |secret| {
-            old = text(&secret["data"]["CF_API_TOKEN"]);
-            secret["data"]["CF_API_TOKEN"] = json!(base64(&new));
-        });
-        if edited.is_ok() {
-            let cloudflare = world.cloudflare.clone();
-            tokio::spawn(async move {
-                sleep(grace).await;
-                cloudflare.disable_token(&unbase64(&old));
-            });
-        }
     }
 
     /// Nothing fails any more.
@@ -521,7 +310,7 @@ impl Stage {
                     let target = target_of(&object);
                     // A pause would keep it for ever.
                     self.edit(cluster, &target, |object| {
-                        set(&mut object["metadata"]["annotations"], names::PAUSED, None)
+                        set(&mut object["metadata"]["annotations"], names::PAUSED, None);
                     });
                     self.ledger.annotated(cluster, &target, names::PAUSED);
                     drop(world.api.delete(&ObjectId::of(&object)));
@@ -534,7 +323,7 @@ impl Stage {
             );
             world.note("users delete everything");
         }
-        sleep(Duration::from_mins(60)).await;
+        sleep(Duration::from_hours(1)).await;
     }
 }
 
@@ -542,66 +331,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn after_a_while(for_ms: u64, end: impl FnOnce() + Send + 'static) {
-    tokio::spawn(async move {
-        sleep(Duration::from_millis(for_ms)).await;
-        end();
-    });
-}
-
-fn api_fault(how: ApiFault) -> Fault {
-    match how {
-        ApiFault::ServerError => Fault::status(500, "InternalError", "simulated"),
-        ApiFault::TooManyRequests => Fault::status(429, "TooManyRequests", "simulated"),
-        ApiFault::Conflict => Fault::status(409, "Conflict", "simulated"),
-        ApiFault::LostRequest => Fault::LoseRequest(Symptom::Silence),
-        ApiFault::LostReply => Fault::LoseReply(Symptom::Silence),
-        ApiFault::BrokenReply => Fault::LoseReply(Symptom::ConnectionReset),
-        ApiFault::Slow => Fault::Delay(Duration::from_secs(5)),
-    }
-}
-
-/// The id of one of the records, in an order that does not depend on ids.
-fn picked(records: &[Value], pick: usize) -> Option<String> {
-    let mut all: Vec<(String, String)> = records
-        .iter()
-        .map(|it| {
-            (
-                format!("{} {} {}", it["name"], it["type"], it["content"]),
-                text(&it["id"]),
-            )
-        })
-        .collect();
-    all.sort();
-    (!all.is_empty()).then(|| all[pick % all.len()].1.clone())
-}
-
-/// The id of a resource.
-pub fn id_of(target: &Target) -> ObjectId {
-    match target.kind.as_str() {
-        "CloudflareAccount" => ObjectId::cluster::<CloudflareAccount>(&target.name),
-        "Zone" => ObjectId::namespaced::<Zone>(NAMESPACE, &target.name),
-        _ => ObjectId::namespaced::<DNSRecord>(NAMESPACE, &target.name),
-    }
-}
-
-fn set(all: &mut Value, name: &str, value: Option<&str>) {
-    match value {
-        Some(value) => all[name] = json!(value),
-        None => {
-            if let Some(all) = all.as_object_mut() {
-                all.remove(name);
-            }
-        }
-    }
-}
-
-fn base64(text: &str) -> String {
+pub(super) fn base64(text: &str) -> String {
     use base64::Engine;
     base64::engine::general_purpose::STANDARD.encode(text)
 }
 
-fn unbase64(text: &str) -> String {
+pub(super) fn unbase64(text: &str) -> String {
     use base64::Engine;
     let bytes = base64::engine::general_purpose::STANDARD
         .decode(text)

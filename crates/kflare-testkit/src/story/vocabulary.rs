@@ -15,7 +15,7 @@ const NAMES: [&str; 8] = ["www", "WWW", "@", "*", "*.wild", "bücher", "_sip._tc
 pub fn record_type(rng: &mut impl Rng) -> RecordType {
     // Half of all records are of the types that most records are of.
     const USUAL: [RecordType; 4] = [RecordType::A, RecordType::Aaaa, RecordType::Cname, RecordType::Txt];
-    let all: &[RecordType] = if rng.random_bool(0.5) { &USUAL } else { &RecordType::ALL };
+    let all: &[RecordType] = if rng.random_bool(0.5) { &USUAL } else { RecordType::ALL };
     all.choose(rng).copied().unwrap_or(RecordType::A)
 }
 
