@@ -3,7 +3,7 @@
 use std::future::{Future, pending, poll_fn};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub struct SimTransport {
 struct State {
     severed: AtomicBool,
     calls: AtomicU64,
-    witness: OnceLock<Arc<dyn Witness>>,
+    witness: Mutex<Option<Arc<dyn Witness>>>,
 }
 
 impl std::fmt::Debug for State {
@@ -78,13 +78,18 @@ impl SimTransport {
         &self.simulator
     }
 
-    /// Lets somebody see every call from now on. Only the first one does.
-    pub fn watch(&self, witness: Arc<dyn Witness>) {
-        drop(self.state.witness.set(witness));
+    /// Lets somebody see every call from now on, instead of whoever did before; none ends it. A witness that itself holds on
+    /// to this way has to be sent away, or neither is ever freed.
+    pub fn watch(&self, witness: Option<Arc<dyn Witness>>) {
+        *self.state.witness.lock().unwrap_or_else(PoisonError::into_inner) = witness;
     }
 
-    fn witness(&self) -> Option<&Arc<dyn Witness>> {
-        self.state.witness.get()
+    fn witness(&self) -> Option<Arc<dyn Witness>> {
+        self.state
+            .witness
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// How many calls were made.

@@ -44,6 +44,8 @@ pub fn play(story: &Story, detail: TraceDetail) -> Outcome {
     on_paused_clock(async {
         let stage = Stage::new(story, detail);
         let violations = stage.play(story).await;
+        // The book knows the clusters, and they would know the book.
+        stage.clusters[0].way.watch(None);
         let trace = stage.trace.clone();
         Outcome {
             violations,
@@ -108,7 +110,7 @@ impl Stage {
             clusters.push(clusters[0].beside(seed, cluster(seed)));
         }
         let ledger = Ledger::new(clusters.clone(), setting.clone());
-        clusters[0].way.watch(Arc::new(ledger.clone()));
+        clusters[0].way.watch(Some(Arc::new(ledger.clone())));
         let written = clusters.iter().map(|_| Arc::default()).collect();
         Self {
             clusters,
