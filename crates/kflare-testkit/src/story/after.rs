@@ -244,6 +244,14 @@ impl Sight<'_> {
             "ZoneNotReady" => {
                 zone.is_some_and(|zone| recorded_id(zone).is_none() || !zone["metadata"]["deletionTimestamp"].is_null())
             }
+            // That its zone does not exist is true as long as the resource of the zone may not say so itself.
+            "TerminalError"
+                if zone
+                    .and_then(recorded_id)
+                    .is_some_and(|id| !self.holdings.zones.contains_key(id)) =>
+            {
+                true
+            }
             "InvalidSpec" | "TerminalError" => refused(),
             "Observing" => annotation(resource, names::MODE) == Some("observe"),
             // Whoever fought has rested for hours, unless it is another cluster.
