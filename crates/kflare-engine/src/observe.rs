@@ -1,7 +1,7 @@
 //! What Cloudflare has of one resource: from the collection's snapshot, or asked for alone where that is cheaper or the
 //! snapshot cannot answer.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use kflare_cloudflare::{Client, Error};
 use std::time::Duration;
@@ -111,7 +111,7 @@ async fn recorded(
         if let Seen::Present(remote) = collections.seen(look.collection, id)
             && (!lagging || (look.satisfied)(&remote))
         {
-            return Ok(Some(Arc::unwrap_or_clone(remote)));
+            return Ok(Some(remote));
         }
     }
     look.kind

@@ -7,7 +7,6 @@ use std::{sync::Arc, time::Duration};
 
 use kflare_api::names;
 use kflare_cloudflare::Client;
-use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
@@ -100,7 +99,7 @@ impl Pass<'_> {
         let client = self.client(&prepared).await?;
         let work = Work { prepared, client };
         let echo =
-            object.annotation(names::RECONCILE_AT) != object.status.pointer("/lastReconcileAt").and_then(Value::as_str);
+            object.annotation(names::RECONCILE_AT) != object.status.get::<String>(&["lastReconcileAt"]).as_deref();
         let now = Instant::now();
         let freshness = if echo {
             Freshness::BegunAt(now)
@@ -170,7 +169,7 @@ impl Pass<'_> {
         let lists = self.kind.descriptor().listable && !few;
         let waits = lists && !self.context.collections.is_fresh(&prepared.collection, freshness);
         let parked = if waits { self.context.park(&kind_name) } else { None };
-        let observed = observe(&self.context.collections, &look).await;
+        let observed = Box::pin(observe(&self.context.collections, &look)).await;
         drop(parked);
         let observed = observed?;
         let plan = decide_with(self.context, self.kind, object, prepared, &observed, &recorded);
@@ -532,7 +531,7 @@ pub(crate) async fn write_through(
         Ok(Written::Deleted) => None,
         Err(error) => {
             if let Some(id) = &touched {
-                context.collections.wrote(collection, id, None);
+                context.collections.wrote(collection, pass.kind, id, None);
             }
             let class = match &error {
                 WriteError::Cloudflare(error) => pass.kind.classify(error).unwrap_or_else(|| classify(error)),
@@ -558,7 +557,7 @@ pub(crate) async fn write_through(
         context.wake_refused(collection);
     }
     if let Some(id) = remote.as_ref().map(|remote| remote.id.clone()).or(touched) {
-        context.collections.wrote(collection, &id, remote.clone());
+        context.collections.wrote(collection, pass.kind, &id, remote.clone());
     }
     Ok(remote)
 }
