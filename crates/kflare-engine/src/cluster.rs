@@ -160,7 +160,11 @@ impl Cluster {
             ..PatchParams::default()
         };
         let written = self
-            .writing(Box::pin(api.patch_status(&object.key.name, &params, &Patch::Merge(&patch))))
+            .writing(Box::pin(api.patch_status(
+                &object.key.name,
+                &params,
+                &Patch::Merge(&patch),
+            )))
             .await?;
         Object::from_dynamic(&object.key.kind, written).ok_or(ClusterError::NotFound)
     }

@@ -20,6 +20,10 @@ use crate::{
 /// A snapshot of that age is new enough for a pass.
 pub const FRESH: Duration = Duration::from_secs(30);
 
+/// The same while calls are scarce: with many collections to list, all calls would go into listing them again and again. What
+/// a create or an update meets that an old snapshot did not show, it is told.
+pub const FRESH_ENOUGH: Duration = Duration::from_mins(5);
+
 /// Up to so many resources of a collection are asked for one by one rather than by listing it.
 pub const FEW: usize = 2;
 

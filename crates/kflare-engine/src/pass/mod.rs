@@ -21,7 +21,7 @@ use crate::{
     kind::{Kind, Lifecycle, Remote, Write, Written},
     mutation::{self, Mutation},
     object::{Object, ObjectKey, Origin, Recorded},
-    observe::{FEW, FRESH, Look, observe},
+    observe::{FEW, FRESH, FRESH_ENOUGH, Look, observe},
     plan::{Change, Plan, diff, field_names},
     policy::{DriftCheck, Mode, is_paused},
     queue::Priority,
@@ -104,7 +104,12 @@ impl Pass<'_> {
         let freshness = if echo {
             Freshness::BegunAt(now)
         } else {
-            Freshness::CompleteAt(now.checked_sub(FRESH).unwrap_or(now))
+            let age = if work.client.calls_are_scarce() {
+                FRESH_ENOUGH
+            } else {
+                FRESH
+            };
+            Freshness::CompleteAt(now.checked_sub(age).unwrap_or(now))
         };
         let (mut plan, mut observed) = self.plan(&object, &work, freshness).await?;
         if prepared_observes(&work.prepared) {
@@ -260,6 +265,13 @@ impl Pass<'_> {
                 by_cloudflare: true,
             };
             return Err(Failure::new(class, "Cloudflare's rate limit is exhausted"));
+        }
+        if let Some(until) = work.client.turned_away_until() {
+            let class = Class::RateLimited {
+                until,
+                by_cloudflare: false,
+            };
+            return Err(Failure::new(class, "the budget of calls is used up"));
         }
         let standing = self.context.recorded(object, &work.client).intent;
         let held = self.context.collections.writes_held(&work.prepared.collection);

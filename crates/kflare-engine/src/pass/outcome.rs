@@ -229,10 +229,14 @@ impl Pass<'_> {
         match &failure.class {
             Class::StoreConflict | Class::Stopped => return Next::Retry(failure.class),
             Class::RateLimited { until, by_cloudflare } => {
-                let next = Next::At(
-                    *until + self.context.chance.jitter(Duration::from_secs(2), 0.9),
-                    Priority::Retry,
-                );
+                // Our own budget is no crowd to be spread; in the order in which they were turned away, what can be written
+                // together stays together.
+                let spread = if *by_cloudflare {
+                    self.context.chance.jitter(Duration::from_secs(2), 0.9)
+                } else {
+                    Duration::ZERO
+                };
+                let next = Next::At(*until + spread, Priority::Retry);
                 if works || !by_cloudflare || !ready.status.is_empty() {
                     return next;
                 }
