@@ -108,6 +108,19 @@ impl Client {
         self.shared.scheduler.gate_closed_until(self.credential.budget)
     }
 
+    /// Until when a call would be turned away at once, because so many others wait for the call budget that its turn would not
+    /// come in time; `None` when it may be made. What has to be written down before a call is better not written down then.
+    pub fn turned_away_until(&self) -> Option<Instant> {
+        self.shared
+            .scheduler
+            .turned_away_until(self.credential.budget, self.lane)
+    }
+
+    /// Whether the call budget is as good as used up: a call more is a call less for somebody else.
+    pub fn calls_are_scarce(&self) -> bool {
+        self.shared.scheduler.is_scarce(self.credential.budget)
+    }
+
     /// The best estimate of Cloudflare's own time: its last `Date` header plus the time since, else the wall clock.
     ///
     /// A `Date` header has whole seconds and was written before the answer arrived, so the estimate is behind rather

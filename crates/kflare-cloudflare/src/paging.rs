@@ -66,14 +66,26 @@ impl Client {
     /// # Ok(()) }
     /// ```
     pub async fn list_pages<T: DeserializeOwned>(&self, request: Request, style: Paging) -> Result<Vec<T>, Error> {
+        self.list_pages_into(request, style, |row| row).await
+    }
+
+    /// As [`Self::list_pages`], for large collections: each row is turned into what is wanted of it as soon as it is read, so
+    /// that the rows are never in memory all together.
+    pub async fn list_pages_into<T: DeserializeOwned, U>(
+        &self,
+        request: Request,
+        style: Paging,
+        mut into: impl FnMut(T) -> U + Send,
+    ) -> Result<Vec<U>, Error> {
         let asked = asked(&request);
         let rows = match self.walk(&request, style).await {
             Err(Error::Incomplete { .. }) => self.walk(&request, style).await?,
             other => other?,
         };
-        rows.iter()
+        rows.into_iter()
             .map(|row| {
                 serde_json::from_str(row.get())
+                    .map(&mut into)
                     .map_err(|error| decode_error(asked, http::StatusCode::OK, DecodeError::from_json(&error)))
             })
             .collect()

@@ -19,6 +19,9 @@ use crate::metrics::Metrics;
 /// How long a caller is told to stay away when only the number of calls in flight was in the way.
 const IN_FLIGHT_RETRY: Duration = Duration::from_secs(1);
 
+/// For so long after a call had to wait for a token, tokens are scarce: few have come in since.
+const SCARCE_FOR: Duration = Duration::from_secs(10);
+
 /// Names one budget within the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct BudgetKey(u64);
@@ -154,6 +157,22 @@ impl Scheduler {
         let budget = state.budgets.get_mut(&key)?;
         budget.open_gate_if_due(Instant::now(), &self.metrics);
         budget.gate.as_ref().map(|gate| gate.until)
+    }
+
+    /// Until when a call that would join the queue now is turned away, because its turn would not come in time.
+    pub(crate) fn turned_away_until(&self, key: BudgetKey, lane: Lane) -> Option<Instant> {
+        let deadline = Instant::now() + self.limits.max_wait;
+        let state = self.lock();
+        let place = (lane, state.next_ticket);
+        let turn = state.budgets.get(&key)?.turn_of(place)?;
+        (turn > deadline).then_some(turn)
+    }
+
+    /// Whether the burst of a budget is used up, so that calls come at its steady rate.
+    pub(crate) fn is_scarce(&self, key: BudgetKey) -> bool {
+        let state = self.lock();
+        let next = state.budgets.get(&key).and_then(|budget| budget.bucket.next());
+        next.is_some_and(|next| next + SCARCE_FOR > Instant::now())
     }
 
     /// Closes the gate of a budget: every waiting and every new call is turned away until then. A gate that is
@@ -386,10 +405,13 @@ impl Budget {
     /// When a waiter's turn is expected by what is known now: by its lane, or by the floor of its lane, whichever
     /// comes first. `None` if it does not wait for a token.
     fn expected_turn(&self, place: (Lane, u64)) -> Option<Instant> {
+        self.waiting.get(&place)?;
+        self.turn_of(place)
+    }
+
+    /// As [`Self::expected_turn`], of a waiter that may only be about to come.
+    fn turn_of(&self, place: (Lane, u64)) -> Option<Instant> {
         let next = self.bucket.next()?;
-        if !self.waiting.contains_key(&place) {
-            return None;
-        }
         let before = self.waiting.range(..place).count();
         let before_in_lane = self.waiting.range((place.0, 0)..place).count();
         let by_floor = before_in_lane.saturating_mul(FLOOR_EVERY as usize) + FLOOR_EVERY as usize - 1;

@@ -10,7 +10,8 @@ use serde_json::Value;
 use crate::{
     errors::Class,
     kind::{
-        BatchWriter, CredentialSource, Desired, Kind, KindDescriptor, NaturalKey, Parents, Reference, Remote, SpecError,
+        BatchWriter, CredentialSource, Desired, Kind, KindDescriptor, NaturalKey, Packed, Parents, Reference, Remote,
+        SpecError,
     },
     plan::Change,
 };
@@ -40,7 +41,7 @@ pub trait Adapter: Send + Sync + 'static {
     fn desired(&self, spec: &Self::Spec, parents: &Parents) -> Result<Desired, SpecError>;
 
     /// See [`Kind::list`]. Called only when the descriptor says `listable`.
-    async fn list(&self, _client: &Client, _scope: &str) -> Result<Vec<Remote>, Error> {
+    async fn list(&self, _client: &Client, _scope: &str) -> Result<Vec<Packed>, Error> {
         Err(not_offered(self.descriptor(), "listed"))
     }
 
@@ -152,7 +153,7 @@ impl<A: Adapter> Kind for Erased<A> {
         self.adapter.desired(&Self::parse(spec)?, parents)
     }
 
-    async fn list(&self, client: &Client, scope: &str) -> Result<Vec<Remote>, Error> {
+    async fn list(&self, client: &Client, scope: &str) -> Result<Vec<Packed>, Error> {
         self.adapter.list(client, scope).await
     }
 

@@ -38,7 +38,7 @@ pub fn without_effect(object: &Object) -> Option<String> {
 }
 
 fn unknown(object: &Object) -> impl Iterator<Item = &str> {
-    let names = object.annotations.keys().map(String::as_str);
+    let names = object.annotations.names();
     names.filter(|name| !names::ANNOTATIONS.contains(name))
 }
 

@@ -163,7 +163,7 @@ impl Batches {
                 key: key.clone(),
                 handed_over: false,
             };
-            self.lead(lead, kind, writer, client).await;
+            Box::pin(self.lead(lead, kind, writer, client)).await;
         }
         loop {
             match told.await {
@@ -175,7 +175,7 @@ impl Batches {
                     if let Some(queue) = lock(&self.pending).get_mut(key) {
                         queue.entries.push_front(Entry { write, reply });
                     }
-                    self.lead(lead, kind, writer, client).await;
+                    Box::pin(self.lead(lead, kind, writer, client)).await;
                 }
                 // The pass that led was cut off: what became of the call is unknown.
                 Err(_) => return Err(WriteError::Lost),

@@ -148,7 +148,7 @@ impl Cluster {
             ..PatchParams::default()
         };
         let written = self
-            .writing(api.patch(&object.key.name, &params, &Patch::Merge(&patch)))
+            .writing(Box::pin(api.patch(&object.key.name, &params, &Patch::Merge(&patch))))
             .await?;
         Object::from_dynamic(&object.key.kind, written).ok_or(ClusterError::NotFound)
     }
@@ -162,7 +162,11 @@ impl Cluster {
             ..PatchParams::default()
         };
         let written = self
-            .writing(api.patch_status(&object.key.name, &params, &Patch::Merge(&patch)))
+            .writing(Box::pin(api.patch_status(
+                &object.key.name,
+                &params,
+                &Patch::Merge(&patch),
+            )))
             .await?;
         Object::from_dynamic(&object.key.kind, written).ok_or(ClusterError::NotFound)
     }

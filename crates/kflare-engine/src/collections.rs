@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::{
     errors::{Class, Failure},
     index::CollectionKey,
-    kind::{Kind, NaturalKey, Remote},
+    kind::{Kind, NaturalKey, Packed, Remote},
     mutation::{self, Mutation},
     observe::failure,
     queue::backoff,
@@ -37,20 +37,35 @@ const PROBE: Duration = Duration::from_secs(30);
 struct Snapshot {
     began: Instant,
     ended: Instant,
-    items: BTreeMap<String, Arc<Remote>>,
-    places: BTreeMap<String, Vec<String>>,
+    /// By id.
+    items: Vec<Packed>,
+    /// The place of each item with its index, by place.
+    places: Vec<(Box<str>, usize)>,
+}
+
+/// What we wrote lately.
+#[derive(Default)]
+struct Written {
+    items: BTreeMap<Box<str>, WrittenItem>,
+    /// Place and id of those whose state is known.
+    places: BTreeSet<(Box<str>, Box<str>)>,
 }
 
 struct WrittenItem {
     at: Instant,
     /// None: deleted, or its state is not known.
-    remote: Option<Arc<Remote>>,
+    stored: Option<StoredItem>,
+}
+
+struct StoredItem {
+    place: Box<str>,
+    remote: Packed,
 }
 
 #[derive(Default)]
 struct State {
     snapshot: Option<Snapshot>,
-    written: BTreeMap<String, WrittenItem>,
+    written: Written,
     last_used: Option<Instant>,
     last_failure: Option<(Instant, Failure)>,
     refused_until: Option<Instant>,
@@ -92,6 +107,13 @@ impl State {
             new_enough && self.doubted.is_none_or(|doubted| snapshot.began >= doubted)
         })
     }
+
+    /// What we wrote of `id` since the list was begun: the list does not tell.
+    fn written_since_listed(&self, id: &str) -> Option<&WrittenItem> {
+        let began = self.snapshot.as_ref().map(|it| it.began);
+        let written = self.written.items.get(id)?;
+        began.is_none_or(|began| written.at >= began).then_some(written)
+    }
 }
 
 impl Collection {
@@ -113,7 +135,7 @@ pub enum Freshness {
 #[derive(Debug, PartialEq)]
 pub enum Seen {
     /// It is there.
-    Present(Arc<Remote>),
+    Present(Remote),
     /// It is not there, or what the list said is void: ask for it alone before believing anything.
     Unsure,
 }
@@ -181,7 +203,7 @@ impl Collections {
             Ok(items) => {
                 state
                     .written
-                    .retain(|_, written| written.at >= began || written.at.elapsed() < LAG);
+                    .retain(|written| written.at >= began || written.at.elapsed() < LAG);
                 state.snapshot = Some(Snapshot::new(kind, began, items));
                 state.last_failure = None;
                 Ok(())
@@ -276,17 +298,11 @@ impl Collections {
     pub fn seen(&self, key: &CollectionKey, id: &str) -> Seen {
         let collection = self.collection(key);
         let state = collection.state();
-        let began = state.snapshot.as_ref().map(|it| it.began);
-        match state.written.get(id) {
-            Some(written) if began.is_none_or(|began| written.at >= began) => match &written.remote {
-                Some(remote) => Seen::Present(remote.clone()),
-                None => Seen::Unsure,
-            },
-            _ => match state.snapshot.as_ref().and_then(|it| it.items.get(id)) {
-                Some(remote) => Seen::Present(remote.clone()),
-                None => Seen::Unsure,
-            },
-        }
+        let packed = match state.written_since_listed(id) {
+            Some(written) => written.stored.as_ref().map(|it| &it.remote),
+            None => state.snapshot.as_ref().and_then(|it| it.get(id)),
+        };
+        packed.map_or(Seen::Unsure, |packed| Seen::Present(packed.remote()))
     }
 
     /// Whether the list that tells about `id` may not know yet what we wrote last: it was begun after that, but not long after.
@@ -297,6 +313,7 @@ impl Collections {
         let listed_since = |at: Instant| state.snapshot.as_ref().is_some_and(|snapshot| snapshot.began > at);
         state
             .written
+            .items
             .get(id)
             .is_some_and(|written| written.at.elapsed() < LAG && listed_since(written.at))
     }
@@ -306,42 +323,29 @@ impl Collections {
         let place = kind.place(wanted);
         let collection = self.collection(key);
         let state = collection.state();
-        let mut found: BTreeMap<String, Arc<Remote>> = BTreeMap::new();
-        if let Some(snapshot) = &state.snapshot {
-            for id in snapshot.places.get(&place).into_iter().flatten() {
-                if let Some(remote) = snapshot.items.get(id) {
-                    found.insert(id.clone(), remote.clone());
-                }
-            }
-        }
-        for (id, written) in &state.written {
-            if state.snapshot.as_ref().is_some_and(|it| written.at < it.began) {
-                continue;
-            }
-            found.remove(id);
-            if let Some(remote) = written
-                .remote
-                .as_ref()
-                .filter(|remote| kind.place(&remote.key) == place)
-            {
-                found.insert(id.clone(), remote.clone());
-            }
-        }
-        found.into_values().map(|remote| (*remote).clone()).collect()
+        let listed = state.snapshot.iter().flat_map(|snapshot| snapshot.at(&place));
+        let listed = listed.filter(|it| state.written_since_listed(it.id()).is_none());
+        let written = state.written.ids_at(&place).filter_map(|id| {
+            let stored = state.written_since_listed(id)?.stored.as_ref()?;
+            Some(&stored.remote)
+        });
+        let mut found: Vec<&Packed> = listed.chain(written).collect();
+        found.sort_by_key(|it| it.id());
+        found.into_iter().map(Packed::remote).collect()
     }
 
     /// Notes what we wrote: a list begun before now says nothing about it.
-    pub fn wrote(&self, key: &CollectionKey, id: &str, remote: Option<Remote>) {
-        let collection = self.collection(key);
-        let mut state = collection.state();
+    pub fn wrote(&self, key: &CollectionKey, kind: &dyn Kind, id: &str, remote: Option<Remote>) {
+        let stored = remote.map(|remote| StoredItem {
+            place: kind.place(&remote.key).into(),
+            remote: remote.into(),
+        });
         // The last write is remembered with or without a snapshot, for lists that are under way.
-        state.written.insert(
-            id.to_owned(),
-            WrittenItem {
-                at: Instant::now(),
-                remote: remote.map(Arc::new),
-            },
-        );
+        let at = Instant::now();
+        self.collection(key)
+            .state()
+            .written
+            .insert(id, WrittenItem { at, stored });
     }
 
     /// A write ended without a word about its outcome: only a list begun from now on can tell.
@@ -362,7 +366,7 @@ impl Collections {
         let all = self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let objects = all.values().map(|collection| {
             let state = collection.state();
-            state.snapshot.as_ref().map_or(0, |it| it.items.len()) + state.written.len()
+            state.snapshot.as_ref().map_or(0, |it| it.items.len()) + state.written.items.len()
         });
         [("listings", all.len()), ("listed_objects", objects.sum())]
     }
@@ -378,10 +382,8 @@ impl Collections {
                 return true;
             }
             state.snapshot = None;
-            state
-                .written
-                .retain(|_, written| now.duration_since(written.at) <= IDLE);
-            let remembered = !state.written.is_empty()
+            state.written.retain(|written| now.duration_since(written.at) <= IDLE);
+            let remembered = !state.written.items.is_empty()
                 || state.refused_until.is_some_and(|until| until > now)
                 || state
                     .writes_refused
@@ -395,22 +397,66 @@ impl Collections {
 }
 
 impl Snapshot {
-    fn new(kind: &dyn Kind, began: Instant, items: Vec<Remote>) -> Self {
-        let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let mut by_id = BTreeMap::new();
-        for remote in items {
-            places
-                .entry(kind.place(&remote.key))
-                .or_default()
-                .push(remote.id.clone());
-            by_id.insert(remote.id.clone(), Arc::new(remote));
-        }
+    fn new(kind: &dyn Kind, began: Instant, mut items: Vec<Packed>) -> Self {
+        items.sort_by(|a, b| a.id().cmp(b.id()));
+        items.dedup_by(|a, b| a.id() == b.id());
+        let places = items.iter().enumerate();
+        let mut places: Vec<_> = places.map(|(at, it)| (kind.place(&it.key()).into(), at)).collect();
+        places.sort_unstable();
         Self {
             began,
             ended: Instant::now(),
-            items: by_id,
+            items,
             places,
         }
+    }
+
+    fn get(&self, id: &str) -> Option<&Packed> {
+        let at = self.items.binary_search_by(|it| it.id().cmp(id)).ok()?;
+        self.items.get(at)
+    }
+
+    fn at(&self, place: &str) -> impl Iterator<Item = &Packed> {
+        let first = self.places.partition_point(|(other, _)| &**other < place);
+        let there = self
+            .places
+            .iter()
+            .skip(first)
+            .take_while(move |(other, _)| &**other == place);
+        there.filter_map(|(_, at)| self.items.get(*at))
+    }
+}
+
+impl Written {
+    fn insert(&mut self, id: &str, item: WrittenItem) {
+        let id: Box<str> = id.into();
+        if let Some(old) = self.items.remove(&id).and_then(|old| old.stored) {
+            self.places.remove(&(old.place, id.clone()));
+        }
+        if let Some(stored) = &item.stored {
+            self.places.insert((stored.place.clone(), id.clone()));
+        }
+        self.items.insert(id, item);
+    }
+
+    fn retain(&mut self, mut keep: impl FnMut(&WrittenItem) -> bool) {
+        let Self { items, places } = self;
+        items.retain(|id, item| {
+            let kept = keep(item);
+            if !kept && let Some(stored) = &item.stored {
+                places.remove(&(stored.place.clone(), id.clone()));
+            }
+            kept
+        });
+    }
+
+    fn ids_at(&self, place: &str) -> impl Iterator<Item = &str> {
+        let first = (Box::from(place), Box::default());
+        let there = self
+            .places
+            .range(first..)
+            .take_while(move |(other, _)| &**other == place);
+        there.map(|(_, id)| &**id)
     }
 }
 
@@ -422,7 +468,7 @@ async fn list(
     client: &Client,
     scope: &str,
     expected: &BTreeSet<String>,
-) -> Result<Vec<Remote>, Failure> {
+) -> Result<Vec<Packed>, Failure> {
     let failure = |error: Error| failure(kind, &error);
     let items = match kind.list(client, scope).await.map_err(failure) {
         Err(gone) if gone.class == Class::Missing => {
@@ -430,7 +476,7 @@ async fn list(
         }
         listed => listed?,
     };
-    let listed: BTreeSet<&str> = items.iter().map(|remote| remote.id.as_str()).collect();
+    let listed: BTreeSet<&str> = items.iter().map(Packed::id).collect();
     let missing: Vec<&String> = expected.iter().filter(|id| !listed.contains(id.as_str())).collect();
     if missing.len() >= 3
         && missing.len() * 2 >= expected.len()

@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// Passes that wait for a batch do not hold a worker, up to this many.
-const PARKED: usize = 1000;
+const PARKED: usize = 2000;
 
 /// Events that wait to be written; more are given up.
 const EVENTS: usize = 2000;

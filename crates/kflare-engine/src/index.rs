@@ -79,7 +79,8 @@ pub struct Index {
     objects: BTreeMap<ObjectKey, Arc<Object>>,
     referents: BTreeMap<ObjectKey, Vec<ObjectKey>>,
     referrers: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
-    claims: BTreeMap<(Arc<str>, String), BTreeSet<ObjectKey>>,
+    /// Mostly one a claim.
+    claims: BTreeMap<(Arc<str>, String), Vec<ObjectKey>>,
     reserved: BTreeMap<(Arc<str>, String), ObjectKey>,
     collections: BTreeMap<CollectionKey, BTreeSet<ObjectKey>>,
     secrets: BTreeMap<SecretKey, BTreeSet<ObjectKey>>,
@@ -275,7 +276,7 @@ impl Index {
             .kinds
             .get(&key.kind)
             .filter(|kind| kind.descriptor().provides_credential)?;
-        kind.credential(&self.objects.get(key)?.spec).transpose()
+        kind.credential(&self.objects.get(key)?.spec.value()).transpose()
     }
 
     /// The resource that carries the credential for `key`: itself, or the first found along its references. The error
@@ -305,9 +306,13 @@ impl Index {
 
     /// Takes a newer state of a resource, from a watch or from the answer to our own write, and says whom it concerns.
     /// An older state than the one known is ignored (resourceVersions of one resource are ordered).
-    pub fn apply(&mut self, object: Object) -> Vec<Wake> {
+    pub fn apply(&mut self, mut object: Object) -> Vec<Wake> {
+        let old = self.objects.get(&object.key).cloned();
+        if let Some(old) = &old {
+            // One text for all who name it.
+            object.key = old.key.clone();
+        }
         let key = object.key.clone();
-        let old = self.objects.get(&key).cloned();
         if let Some(old) = &old
             && old.uid == object.uid
             && !newer(&object.resource_version, &old.resource_version)
@@ -418,10 +423,14 @@ impl Index {
         let descriptor = kind.descriptor();
         let namespace = object.key.namespace.as_deref();
         let referents: Vec<ObjectKey> = kind
-            .references(&object.spec)
+            .references(&object.spec.value())
             .unwrap_or_default()
             .iter()
             .map(|reference| self.kinds.referent(reference.kind, namespace, &reference.name))
+            .map(|referent| match self.referrers.get_key_value(&referent) {
+                Some((known, _)) => known.clone(),
+                None => referent,
+            })
             .collect();
         for referent in &referents {
             self.referrers
@@ -434,7 +443,10 @@ impl Index {
             self.standing_back.insert(object.key.clone());
         }
         for slot in self.claim_slots(object) {
-            self.claims.entry(slot).or_default().insert(object.key.clone());
+            let claimants = self.claims.entry(slot).or_insert_with(|| Vec::with_capacity(1));
+            if let Err(at) = claimants.binary_search(&object.key) {
+                claimants.insert(at, object.key.clone());
+            }
         }
         if let Some(collection) = self.collection_of(object) {
             self.collections
@@ -443,7 +455,7 @@ impl Index {
                 .insert(object.key.clone());
         }
         if descriptor.provides_credential
-            && let Ok(Some(source)) = kind.credential(&object.spec)
+            && let Ok(Some(source)) = kind.credential(&object.spec.value())
         {
             self.secrets
                 .entry(source.secret)
@@ -458,7 +470,12 @@ impl Index {
             remove_from(&mut self.referrers, &referent, &object.key);
         }
         for slot in self.claim_slots(object) {
-            remove_from(&mut self.claims, &slot, &object.key);
+            if let Some(claimants) = self.claims.get_mut(&slot) {
+                claimants.retain(|it| *it != object.key);
+                if claimants.is_empty() {
+                    self.claims.remove(&slot);
+                }
+            }
         }
         if let Some(collection) = self.collection_of(object) {
             remove_from(&mut self.collections, &collection, &object.key);
@@ -483,7 +500,7 @@ impl Index {
         let Some(claim) = &descriptor.claim else {
             return Vec::new();
         };
-        let label = object.labels.get(claim.label.as_ref()).cloned();
+        let label = object.labels.get(&claim.label).map(str::to_owned);
         let mut ids: Vec<String> = object
             .recorded(descriptor.id_field())
             .id

@@ -10,6 +10,7 @@ use kflare_cloudflare::{Client, Error};
 use serde_json::{Map, Value};
 
 use crate::{
+    compact::Json,
     errors::Class,
     object::{ObjectKey, SecretKey},
     plan::{Change, FieldRules},
@@ -93,9 +94,9 @@ pub struct Parent {
     /// Its remote id. Empty only in a plan, for a parent that does not exist yet.
     pub id: String,
     /// Its spec.
-    pub spec: Value,
+    pub spec: Json,
     /// Its `status.cloudflareMetadata`.
-    pub metadata: Map<String, Value>,
+    pub metadata: Json,
 }
 
 /// Everything that a spec refers to, resolved.
@@ -198,6 +199,62 @@ pub struct Remote {
     pub status: Map<String, Value>,
 }
 
+/// A [`Remote`] that is kept: there are tens of thousands of them, and few are looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Packed {
+    id: Box<str>,
+    group: Box<str>,
+    member: Box<str>,
+    body: Json,
+    created: Option<Timestamp>,
+    locked: Option<Box<str>>,
+    metadata: Json,
+    status: Json,
+}
+
+impl Packed {
+    /// Cloudflare's id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Identity.
+    pub fn key(&self) -> NaturalKey {
+        NaturalKey {
+            group: self.group.to_string(),
+            member: self.member.to_string(),
+        }
+    }
+
+    /// The object.
+    pub fn remote(&self) -> Remote {
+        Remote {
+            id: self.id.to_string(),
+            key: self.key(),
+            body: self.body.fields(),
+            created: self.created,
+            locked: self.locked.as_deref().map(str::to_owned),
+            metadata: self.metadata.fields(),
+            status: self.status.fields(),
+        }
+    }
+}
+
+impl From<Remote> for Packed {
+    fn from(remote: Remote) -> Self {
+        Self {
+            id: remote.id.into(),
+            group: remote.key.group.into(),
+            member: remote.key.member.into(),
+            body: remote.body.into(),
+            created: remote.created,
+            locked: remote.locked.map(Into::into),
+            metadata: remote.metadata.into(),
+            status: remote.status.into(),
+        }
+    }
+}
+
 /// A spec that cannot be carried out. The message names the field and the way out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", prefix(field))]
@@ -290,7 +347,7 @@ pub trait Kind: Send + Sync {
     fn desired(&self, spec: &Value, parents: &Parents) -> Result<Desired, SpecError>;
 
     /// All objects of the scope. A listing that is not complete must be an error.
-    async fn list(&self, client: &Client, scope: &str) -> Result<Vec<Remote>, Error>;
+    async fn list(&self, client: &Client, scope: &str) -> Result<Vec<Packed>, Error>;
 
     /// The objects in one place (see [`Kind::place`]), by a filtered query. At least those of the group of `key`.
     async fn find(&self, client: &Client, scope: &str, key: &NaturalKey) -> Result<Vec<Remote>, Error>;

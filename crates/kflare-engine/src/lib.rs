@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`kind`], [`adapter`] | what the engine asks of a kind |
 //! | [`plan`], [`decide`], [`policy`], [`annotations`], [`reason`], [`errors`] | the pure core: values in, values out |
-//! | [`object`], [`intent`], [`index`], [`resolve`] | what is known of the cluster, and what follows from it |
+//! | [`object`], [`compact`], [`intent`], [`index`], [`resolve`] | what is known of the cluster, and what follows from it |
 //! | [`collections`], [`observe`], [`batch`] | reading and writing Cloudflare |
 //! | [`queue`], [`contest`], [`refusals`], [`clock`] | order, restraint, time |
 //! | `pass`, `deletion`, `sweep`, `report` | one pass over one resource; drift checks; status and Events |
@@ -19,6 +19,7 @@ pub mod batch;
 pub mod clock;
 pub mod cluster;
 pub mod collections;
+pub mod compact;
 pub mod contest;
 mod context;
 pub mod credentials;
@@ -52,7 +53,7 @@ pub use adapter::{Adapter, erase};
 pub use context::Settings;
 pub use engine::{Engine, EngineError, EngineOptions, Readiness};
 pub use index::Kinds;
-pub use kind::{Desired, Kind, KindDescriptor, NaturalKey, Parents, Reference, Remote, SpecError};
+pub use kind::{Desired, Kind, KindDescriptor, NaturalKey, Packed, Parents, Reference, Remote, SpecError};
 pub use plan::{Change, Plan};
 pub use reason::Reason;
 pub use watch::WATCH_TIMEOUT;

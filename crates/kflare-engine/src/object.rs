@@ -9,7 +9,10 @@ use kube::api::DynamicObject;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::intent::Intent;
+use crate::{
+    compact::{Json, TextMap},
+    intent::Intent,
+};
 
 /// Names a resource: kind, namespace (none for cluster-scoped kinds) and name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,13 +119,13 @@ pub struct Object {
     /// Finalizers, all of them.
     pub finalizers: Vec<String>,
     /// Labels under `kflare.dev/`.
-    pub labels: BTreeMap<String, String>,
+    pub labels: TextMap,
     /// Annotations under `kflare.dev/`.
-    pub annotations: BTreeMap<String, String>,
+    pub annotations: TextMap,
     /// Spec as the user wrote it.
-    pub spec: Value,
+    pub spec: Json,
     /// Status as stored.
-    pub status: Value,
+    pub status: Json,
 }
 
 impl Object {
@@ -130,14 +133,13 @@ impl Object {
     pub fn from_dynamic(kind: &str, object: DynamicObject) -> Option<Self> {
         let meta = object.metadata;
         let name = meta.name?;
-        let ours = |map: Option<BTreeMap<String, String>>| -> BTreeMap<String, String> {
-            map.unwrap_or_default()
-                .into_iter()
-                .filter(|(key, _)| key.starts_with("kflare.dev/"))
-                .collect()
+        let ours = |map: Option<BTreeMap<String, String>>| -> TextMap {
+            let all = map.unwrap_or_default().into_iter();
+            all.filter(|(key, _)| key.starts_with("kflare.dev/")).collect()
         };
-        let mut data = object.data;
-        let mut take = |field: &str| data.get_mut(field).map(Value::take).unwrap_or_default();
+        let part = |field: &str| object.data.get(field).map(Json::from).unwrap_or_default();
+        let mut finalizers = meta.finalizers.unwrap_or_default();
+        finalizers.shrink_to_fit();
         Some(Self {
             key: ObjectKey::new(kind, meta.namespace.as_deref(), &name),
             uid: meta.uid.unwrap_or_default(),
@@ -145,17 +147,17 @@ impl Object {
             generation: meta.generation.unwrap_or(0),
             created: meta.creation_timestamp.map(|time| time.0),
             deleting: meta.deletion_timestamp.is_some(),
-            finalizers: meta.finalizers.unwrap_or_default(),
+            finalizers,
             labels: ours(meta.labels),
             annotations: ours(meta.annotations),
-            spec: take("spec"),
-            status: take("status"),
+            spec: part("spec"),
+            status: part("status"),
         })
     }
 
     /// The value of one of our annotations.
     pub fn annotation(&self, name: &str) -> Option<&str> {
-        self.annotations.get(name).map(String::as_str)
+        self.annotations.get(name)
     }
 
     /// Whether our finalizer is on it.
@@ -165,27 +167,16 @@ impl Object {
 
     /// The `Ready` condition.
     pub fn ready(&self) -> ReadyView {
-        let condition = self
-            .status
-            .pointer("/conditions")
-            .and_then(Value::as_array)
-            .and_then(|all| {
-                all.iter()
-                    .find(|condition| condition.get("type").and_then(Value::as_str) == Some("Ready"))
-            });
+        let all: Vec<Value> = self.status.get(&["conditions"]).unwrap_or_default();
+        let condition = all.iter().find(|condition| condition["type"] == "Ready");
         let text = |field: &str| {
-            condition
-                .and_then(|it| it.get(field))
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
+            let text = condition.and_then(|it| it.get(field)).and_then(Value::as_str);
+            text.unwrap_or_default().to_owned()
         };
         ReadyView {
             status: text("status"),
             reason: text("reason"),
-            observed_generation: condition
-                .and_then(|it| it.get("observedGeneration"))
-                .and_then(Value::as_i64),
+            observed_generation: condition.and_then(|it| it["observedGeneration"].as_i64()),
         }
     }
 
@@ -203,17 +194,17 @@ impl Object {
     /// What status and the intent annotation remember. `id_field` is the field of `status.cloudflareMetadata` that holds
     /// the remote id; kinds without one record nothing.
     pub fn recorded(&self, id_field: Option<&str>) -> Recorded {
-        let text = |pointer: &str| self.status.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let id: Option<String> = id_field.and_then(|field| self.status.get(&["cloudflareMetadata", field]));
+        let mut ownership: Map<String, Value> = self.status.get(&["ownership"]).unwrap_or_default();
+        let mut text = |field: &str| match ownership.remove(field) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
         Recorded {
-            id: id_field
-                .and_then(|field| text(&format!("/cloudflareMetadata/{field}")))
-                .filter(|id| !id.is_empty()),
-            scope: text("/ownership/scope"),
-            account: text("/ownership/account"),
-            origin: self
-                .status
-                .pointer("/ownership/origin")
-                .and_then(|it| serde_json::from_value(it.clone()).ok()),
+            id: id.filter(|id| !id.is_empty()),
+            scope: text("scope"),
+            account: text("account"),
+            origin: text("origin").and_then(|it| serde_json::from_value(Value::String(it)).ok()),
             intent: self
                 .annotation(names::CREATE_INTENT)
                 .and_then(|text| serde_json::from_str(text).ok()),
@@ -222,11 +213,7 @@ impl Object {
 
     /// `status.cloudflareMetadata`, empty when absent.
     pub fn cloudflare_metadata(&self) -> Map<String, Value> {
-        self.status
-            .pointer("/cloudflareMetadata")
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default()
+        self.status.get(&["cloudflareMetadata"]).unwrap_or_default()
     }
 
     /// What a user (or another program) can change to make the engine look again. What the engine itself writes (status,
@@ -235,8 +222,7 @@ impl Object {
         let annotations = self
             .annotations
             .iter()
-            .filter(|(name, _)| !matches!(name.as_str(), names::CREATE_INTENT | names::ADOPTED))
-            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .filter(|(name, _)| !matches!(*name, names::CREATE_INTENT | names::ADOPTED))
             .collect();
         (self.generation, self.deleting, annotations)
     }

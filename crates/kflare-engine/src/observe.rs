@@ -1,7 +1,7 @@
 //! What Cloudflare has of one resource: from the collection's snapshot, or asked for alone where that is cheaper or the
 //! snapshot cannot answer.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use kflare_cloudflare::{Client, Error};
 use std::time::Duration;
@@ -19,6 +19,10 @@ use crate::{
 
 /// A snapshot of that age is new enough for a pass.
 pub const FRESH: Duration = Duration::from_secs(30);
+
+/// The same while calls are scarce: with many collections to list, all calls would go into listing them again and again. What
+/// a create or an update meets that an old snapshot did not show, it is told.
+pub const FRESH_ENOUGH: Duration = Duration::from_mins(5);
 
 /// Up to so many resources of a collection are asked for one by one rather than by listing it.
 pub const FEW: usize = 2;
@@ -111,7 +115,7 @@ async fn recorded(
         if let Seen::Present(remote) = collections.seen(look.collection, id)
             && (!lagging || (look.satisfied)(&remote))
         {
-            return Ok(Some(Arc::unwrap_or_clone(remote)));
+            return Ok(Some(remote));
         }
     }
     look.kind

@@ -188,8 +188,10 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::object::ObjectKey;
-    use serde_json::json;
+    use crate::{
+        compact::{Json, TextMap},
+        object::ObjectKey,
+    };
 
     fn object(annotations: &[(&str, &str)]) -> Object {
         Object {
@@ -200,13 +202,13 @@ mod tests {
             created: None,
             deleting: false,
             finalizers: vec![],
-            labels: std::collections::BTreeMap::default(),
+            labels: TextMap::default(),
             annotations: annotations
                 .iter()
                 .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
                 .collect(),
-            spec: json!({}),
-            status: json!({}),
+            spec: Json::default(),
+            status: Json::default(),
         }
     }
 

@@ -30,7 +30,7 @@ pub fn fingerprint(prepared: &Prepared, neighbours: &[Remote]) -> String {
         .parents
         .by_field
         .iter()
-        .map(|(field, it)| (field, &it.metadata))
+        .map(|(field, it)| (field, it.metadata.fields()))
         .collect();
     let mut others: Vec<_> = neighbours.iter().map(|it| json!([it.id, it.body])).collect();
     others.sort_by_key(ToString::to_string);
@@ -43,7 +43,7 @@ pub fn fingerprint(prepared: &Prepared, neighbours: &[Remote]) -> String {
 
 /// Whether just this was refused before.
 pub fn was_refused(object: &Object, fingerprint: &str) -> bool {
-    object.status.get(FIELD).and_then(serde_json::Value::as_str) == Some(fingerprint)
+    object.status.get::<String>(&[FIELD]).as_deref() == Some(fingerprint)
 }
 
 struct Refusal {

@@ -19,7 +19,7 @@ use crate::{
 
 /// The status of `object` to start from. That something was refused is true only until something else is said.
 pub(crate) fn status_of(object: &Object) -> Map<String, Value> {
-    let mut status = object.status.as_object().cloned().unwrap_or_default();
+    let mut status = object.status.fields();
     status.remove(refusals::FIELD);
     status
 }
@@ -47,11 +47,7 @@ pub(crate) async fn write(
 ) -> Next {
     set_ready(&mut status, object, ready, context.now());
     let status = Value::Object(status);
-    let old = if object.status.is_object() {
-        object.status.clone()
-    } else {
-        json!({})
-    };
+    let old = Value::Object(object.status.fields());
     let patch = match merge_patch(&old, &status) {
         Some(patch) => patch,
         None if mutation::is(Mutation::StatusAlwaysWritten) => json!({ "lastChecked": context.now().to_string() }),
@@ -123,15 +119,10 @@ pub(crate) fn event(
 /// The message to show for a failure. A failure that only repeats keeps the message it has: ray ids differ from try to try,
 /// and a status that changes on every try would be written on every try.
 pub(crate) fn stable_message(object: &Object, reason: &Reason, message: &str) -> String {
-    let standing = object
-        .status
-        .pointer("/conditions")
-        .and_then(Value::as_array)
-        .and_then(|conditions| {
-            conditions
-                .iter()
-                .find(|it| it["type"] == "Ready" && it["reason"] == reason.as_str())
-        });
+    let conditions: Vec<Value> = object.status.get(&["conditions"]).unwrap_or_default();
+    let standing = conditions
+        .iter()
+        .find(|it| it["type"] == "Ready" && it["reason"] == reason.as_str());
     match standing.and_then(|it| it["message"].as_str()) {
         Some(old) if without_ray(old) == without_ray(message) => old.to_owned(),
         _ => message.to_owned(),

@@ -68,7 +68,8 @@ pub fn prepare(
             format!("{} is not a kind of this kflare", object.key.kind),
         ));
     };
-    let references = kind.references(&object.spec).map_err(|error| invalid(&error))?;
+    let spec = object.spec.value();
+    let references = kind.references(&spec).map_err(|error| invalid(&error))?;
     let namespace = object.key.namespace.as_deref();
     let mut by_field = BTreeMap::new();
     for reference in &references {
@@ -101,7 +102,7 @@ pub fn prepare(
         by_field,
     };
     let scope = kind.scope(&parents);
-    let desired = kind.desired(&object.spec, &parents).map_err(|error| invalid(&error))?;
+    let desired = kind.desired(&spec, &parents).map_err(|error| invalid(&error))?;
     let notes = desired
         .notes
         .iter()
@@ -152,7 +153,7 @@ fn resolve(index: &Index, kinds: &Kinds, key: &ObjectKey, child: &Object, rule: 
         key: key.clone(),
         id,
         spec: parent.spec.clone(),
-        metadata: parent.cloudflare_metadata(),
+        metadata: parent.cloudflare_metadata().into(),
     })
 }
 
@@ -210,9 +211,8 @@ pub fn with_recorded(object: &Object, id_field: &str, id: &str, metadata: &serde
     let mut object = object.clone();
     let mut metadata = metadata.clone();
     metadata.insert(id_field.to_owned(), Value::String(id.to_owned()));
-    if !object.status.is_object() {
-        object.status = Value::Object(serde_json::Map::new());
-    }
-    object.status["cloudflareMetadata"] = Value::Object(metadata);
+    let mut status = object.status.fields();
+    status.insert("cloudflareMetadata".to_owned(), Value::Object(metadata));
+    object.status = status.into();
     object
 }

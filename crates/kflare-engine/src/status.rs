@@ -125,7 +125,10 @@ pub fn merge_patch(old: &Value, new: &Value) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::object::ObjectKey;
+    use crate::{
+        compact::{Json, TextMap},
+        object::ObjectKey,
+    };
 
     fn object(status: Value) -> Object {
         Object {
@@ -136,10 +139,10 @@ mod tests {
             created: None,
             deleting: false,
             finalizers: vec![],
-            labels: std::collections::BTreeMap::default(),
-            annotations: std::collections::BTreeMap::default(),
-            spec: json!({}),
-            status,
+            labels: TextMap::default(),
+            annotations: TextMap::default(),
+            spec: Json::default(),
+            status: status.into(),
         }
     }
 
@@ -148,7 +151,7 @@ mod tests {
     }
 
     fn write(object: &Object, ready: &Ready, now: Timestamp) -> Value {
-        let mut status = object.status.as_object().cloned().unwrap_or_default();
+        let mut status = object.status.fields();
         set_ready(&mut status, object, ready, now);
         Value::Object(status)
     }

@@ -231,7 +231,7 @@ fn needs_pass(context: &Context, key: &CollectionKey, object: &Arc<Object>) -> b
         Seen::Unsure => return !failing,
     };
     let observed = Observed {
-        recorded: Some(Arc::unwrap_or_clone(remote)),
+        recorded: Some(remote),
         candidates: Vec::new(),
     };
     match decide_with(context, kind, &object, &prepared, &observed, &recorded) {
@@ -249,6 +249,6 @@ fn needs_pass(context: &Context, key: &CollectionKey, object: &Arc<Object>) -> b
 pub(crate) fn settled(object: &Object, kind: &dyn Kind) -> bool {
     let claim = kind.descriptor().claim.as_ref();
     let recorded = object.recorded(kind.descriptor().id_field());
-    let labelled = claim.is_none_or(|claim| object.labels.get(claim.label.as_ref()) == recorded.id.as_ref());
+    let labelled = claim.is_none_or(|claim| object.labels.get(&claim.label) == recorded.id.as_deref());
     labelled && object.has_finalizer() && recorded.intent.is_none()
 }

@@ -19,7 +19,7 @@ use kflare_cloudflare::{
     Client, Error, Metrics as ClientMetrics, Pool, PoolOptions, Transport, TransportError, TransportErrorKind,
 };
 use kflare_engine::{
-    Change, Desired, Kind, KindDescriptor, NaturalKey, Parents, Reference, Remote, SpecError,
+    Change, Desired, Kind, KindDescriptor, NaturalKey, Packed, Parents, Reference, Remote, SpecError,
     batch::{Batches, GATHER},
     errors::WriteError,
     index::CollectionKey,
@@ -76,7 +76,7 @@ impl Kind for Fake {
         unreachable!("batches decide nothing")
     }
 
-    async fn list(&self, _: &Client, _: &str) -> Result<Vec<Remote>, Error> {
+    async fn list(&self, _: &Client, _: &str) -> Result<Vec<Packed>, Error> {
         Ok(Vec::new())
     }
 

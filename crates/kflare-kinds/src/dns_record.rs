@@ -9,7 +9,7 @@ use kflare_cloudflare::{
     endpoints::dns::{self as endpoint, Batch, Record, RecordId},
 };
 use kflare_engine::{
-    Adapter, Change, Desired, KindDescriptor, NaturalKey, Parents, Reason, Reference, Remote, SpecError,
+    Adapter, Change, Desired, KindDescriptor, NaturalKey, Packed, Parents, Reason, Reference, Remote, SpecError,
     errors::Class,
     kind::{BatchWriter, ClaimNames, Lifecycle, ResourceScope, Write, Written, changed_fields},
     plan::FieldRules,
@@ -196,11 +196,8 @@ impl Adapter for RecordAdapter {
     }
 
     fn desired(&self, spec: &DNSRecordSpec, parents: &Parents) -> Result<Desired, SpecError> {
-        let zone = parents
-            .get("zoneRef")
-            .and_then(|zone| zone.spec.get("name"))
-            .and_then(Value::as_str);
-        let zone = dns::zone_name(zone.unwrap_or_default())
+        let zone: Option<String> = parents.get("zoneRef").and_then(|zone| zone.spec.get(&["name"]));
+        let zone = dns::zone_name(&zone.unwrap_or_default())
             .map_err(|error| SpecError::new("spec.zoneRef", format!("the zone's name is not usable: {error}")))?;
         let tunnel = parents.get("tunnelRef").map(|tunnel| tunnel.id.as_str());
         let wanted = Wanted::from_spec(spec, &zone, tunnel).map_err(|error| SpecError::new("", error.to_string()))?;
@@ -217,12 +214,8 @@ impl Adapter for RecordAdapter {
         })
     }
 
-    async fn list(&self, client: &Client, zone_id: &str) -> Result<Vec<Remote>, Error> {
-        Ok(endpoint::list(client, zone_id)
-            .await?
-            .iter()
-            .map(|record| remote(zone_id, record))
-            .collect())
+    async fn list(&self, client: &Client, zone_id: &str) -> Result<Vec<Packed>, Error> {
+        endpoint::list_into(client, zone_id, |record| remote(zone_id, &record).into()).await
     }
 
     async fn find(&self, client: &Client, zone_id: &str, key: &NaturalKey) -> Result<Vec<Remote>, Error> {

@@ -7,7 +7,7 @@ use kflare_cloudflare::{
     endpoints::zones::{self, ZoneEdit},
 };
 use kflare_engine::{
-    Adapter, Change, Desired, KindDescriptor, NaturalKey, Parents, Reference, Remote, SpecError,
+    Adapter, Change, Desired, KindDescriptor, NaturalKey, Packed, Parents, Reference, Remote, SpecError,
     errors::Class,
     kind::{ClaimNames, Lifecycle, ResourceScope},
     plan::FieldRules,
@@ -133,8 +133,9 @@ impl Adapter for ZoneAdapter {
         })
     }
 
-    async fn list(&self, client: &Client, account_id: &str) -> Result<Vec<Remote>, Error> {
-        Ok(zones::list(client, account_id).await?.into_iter().map(remote).collect())
+    async fn list(&self, client: &Client, account_id: &str) -> Result<Vec<Packed>, Error> {
+        let zones = zones::list(client, account_id).await?;
+        Ok(zones.into_iter().map(|zone| remote(zone).into()).collect())
     }
 
     async fn find(&self, client: &Client, account_id: &str, key: &NaturalKey) -> Result<Vec<Remote>, Error> {

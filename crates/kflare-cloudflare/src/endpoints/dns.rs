@@ -118,8 +118,18 @@ const PER_PAGE: u32 = 5_000;
 
 /// Every record of a zone.
 pub async fn list(client: &Client, zone_id: &str) -> Result<Vec<Record>, Error> {
+    list_into(client, zone_id, |record| record).await
+}
+
+/// Every record of a zone, each turned into what is wanted of it. See [`Client::list_pages_into`].
+pub async fn list_into<T>(
+    client: &Client,
+    zone_id: &str,
+    into: impl FnMut(Record) -> T + Send,
+) -> Result<Vec<T>, Error> {
+    let request = Request::get(RECORDS, &[zone_id]);
     client
-        .list_pages(Request::get(RECORDS, &[zone_id]), Paging::Page { per_page: PER_PAGE })
+        .list_pages_into(request, Paging::Page { per_page: PER_PAGE }, into)
         .await
 }
 

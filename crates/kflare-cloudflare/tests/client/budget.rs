@@ -66,6 +66,27 @@ async fn a_burst_then_two_a_second_then_refusal() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_says_beforehand_that_a_call_would_be_turned_away() {
+    let (client, calls) = client(|_, _| Step::ok(&json!(1)));
+    assert_eq!((client.turned_away_until(), client.calls_are_scarce()), (None, false));
+    let crowd = {
+        let client = client.clone();
+        tokio::spawn(async move { burst(&client, 1_000).await })
+    };
+    // The burst is over, and more wait than have their turn within ten seconds.
+    sleep(Duration::from_millis(1)).await;
+    let until = client.turned_away_until().unwrap();
+    assert!(until > Instant::now() + Duration::from_secs(10), "{until:?}");
+    assert!(client.calls_are_scarce());
+    let refused = limited(client.call::<Value>(get()).await.unwrap_err());
+    assert_eq!(refused, (until, Limit::Budget), "as a call is told");
+    crowd.await.unwrap();
+    assert_eq!(calls.count(), 380);
+    sleep(Duration::from_mins(1)).await;
+    assert_eq!((client.turned_away_until(), client.calls_are_scarce()), (None, false));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_whose_turn_cannot_come_in_time_is_refused_at_once() {
     let (client, calls) = client(|_, _| Step::ok(&json!(1)));
     burst(&client, 360).await;

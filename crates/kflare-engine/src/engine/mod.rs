@@ -330,10 +330,7 @@ impl Run {
                     return Some((object.key.clone(), Priority::Delete));
                 }
                 let asked = object.annotation(kflare_api::names::RECONCILE_AT)
-                    != object
-                        .status
-                        .pointer("/lastReconcileAt")
-                        .and_then(serde_json::Value::as_str);
+                    != object.status.get::<String>(&["lastReconcileAt"]).as_deref();
                 let at_rest = object.is_ready_at_generation()
                     && !asked
                     && is_paused(&object) == (object.ready().reason == "Paused")

@@ -85,9 +85,7 @@ impl Pass<'_> {
             metadata.insert("finalizers".to_owned(), with_finalizer(object));
         }
         let claim = self.kind.descriptor().claim.as_ref();
-        if let Some(claim) =
-            claim.filter(|claim| object.labels.get(claim.label.as_ref()).map(String::as_str) != Some(id))
-        {
+        if let Some(claim) = claim.filter(|claim| object.labels.get(&claim.label) != Some(id)) {
             metadata.insert("labels".to_owned(), json!({ claim.label.as_ref(): id }));
         }
         let mut annotations = Map::new();

@@ -7,7 +7,6 @@ use std::{sync::Arc, time::Duration};
 
 use kflare_api::names;
 use kflare_cloudflare::Client;
-use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
@@ -22,7 +21,7 @@ use crate::{
     kind::{Kind, Lifecycle, Remote, Write, Written},
     mutation::{self, Mutation},
     object::{Object, ObjectKey, Origin, Recorded},
-    observe::{FEW, FRESH, Look, observe},
+    observe::{FEW, FRESH, FRESH_ENOUGH, Look, observe},
     plan::{Change, Plan, diff, field_names},
     policy::{DriftCheck, Mode, is_paused},
     queue::Priority,
@@ -100,12 +99,17 @@ impl Pass<'_> {
         let client = self.client(&prepared).await?;
         let work = Work { prepared, client };
         let echo =
-            object.annotation(names::RECONCILE_AT) != object.status.pointer("/lastReconcileAt").and_then(Value::as_str);
+            object.annotation(names::RECONCILE_AT) != object.status.get::<String>(&["lastReconcileAt"]).as_deref();
         let now = Instant::now();
         let freshness = if echo {
             Freshness::BegunAt(now)
         } else {
-            Freshness::CompleteAt(now.checked_sub(FRESH).unwrap_or(now))
+            let age = if work.client.calls_are_scarce() {
+                FRESH_ENOUGH
+            } else {
+                FRESH
+            };
+            Freshness::CompleteAt(now.checked_sub(age).unwrap_or(now))
         };
         let (mut plan, mut observed) = self.plan(&object, &work, freshness).await?;
         if prepared_observes(&work.prepared) {
@@ -170,7 +174,7 @@ impl Pass<'_> {
         let lists = self.kind.descriptor().listable && !few;
         let waits = lists && !self.context.collections.is_fresh(&prepared.collection, freshness);
         let parked = if waits { self.context.park(&kind_name) } else { None };
-        let observed = observe(&self.context.collections, &look).await;
+        let observed = Box::pin(observe(&self.context.collections, &look)).await;
         drop(parked);
         let observed = observed?;
         let plan = decide_with(self.context, self.kind, object, prepared, &observed, &recorded);
@@ -261,6 +265,13 @@ impl Pass<'_> {
                 by_cloudflare: true,
             };
             return Err(Failure::new(class, "Cloudflare's rate limit is exhausted"));
+        }
+        if let Some(until) = work.client.turned_away_until() {
+            let class = Class::RateLimited {
+                until,
+                by_cloudflare: false,
+            };
+            return Err(Failure::new(class, "the budget of calls is used up"));
         }
         let standing = self.context.recorded(object, &work.client).intent;
         let held = self.context.collections.writes_held(&work.prepared.collection);
@@ -535,7 +546,7 @@ pub(crate) async fn write_through(
         Ok(Written::Deleted) => None,
         Err(error) => {
             if let Some(id) = &touched {
-                context.collections.wrote(collection, id, None);
+                context.collections.wrote(collection, pass.kind, id, None);
             }
             let class = match &error {
                 WriteError::Cloudflare(error) => pass.kind.classify(error).unwrap_or_else(|| classify(error)),
@@ -561,7 +572,7 @@ pub(crate) async fn write_through(
         context.wake_refused(collection);
     }
     if let Some(id) = remote.as_ref().map(|remote| remote.id.clone()).or(touched) {
-        context.collections.wrote(collection, &id, remote.clone());
+        context.collections.wrote(collection, pass.kind, &id, remote.clone());
     }
     Ok(remote)
 }

@@ -186,17 +186,12 @@ impl Pass<'_> {
             .now()
             .checked_add(jiff::SignedDuration::try_from(wait).unwrap_or_default());
         let next_correction = at.map(|at| whole_seconds(at).to_string()).ok();
-        let since = object
+        let since: Value = object
             .status
-            .pointer("/contested/since")
-            .cloned()
+            .get(&["contested", "since"])
             .unwrap_or_else(|| json!(whole_seconds(self.context.now()).to_string()));
         // The first estimate stays, so that looking again changes nothing.
-        let standing = object
-            .status
-            .pointer("/contested/nextCorrection")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
+        let standing: Option<String> = object.status.get(&["contested", "nextCorrection"]);
         let next_correction = match (standing, next_correction) {
             (Some(old), Some(new)) if close(&old, &new) => Some(old),
             (_, new) => new,
@@ -234,10 +229,14 @@ impl Pass<'_> {
         match &failure.class {
             Class::StoreConflict | Class::Stopped => return Next::Retry(failure.class),
             Class::RateLimited { until, by_cloudflare } => {
-                let next = Next::At(
-                    *until + self.context.chance.jitter(Duration::from_secs(2), 0.9),
-                    Priority::Retry,
-                );
+                // Our own budget is no crowd to be spread; in the order in which they were turned away, what can be written
+                // together stays together.
+                let spread = if *by_cloudflare {
+                    self.context.chance.jitter(Duration::from_secs(2), 0.9)
+                } else {
+                    Duration::ZERO
+                };
+                let next = Next::At(*until + spread, Priority::Retry);
                 if works || !by_cloudflare || !ready.status.is_empty() {
                     return next;
                 }
