@@ -60,15 +60,13 @@ pub struct Refusals(BTreeMap<String, Refusal>);
 impl Refusals {
     /// When a create that was refused, in this life of the process or in an earlier one, is tried again.
     pub fn next_try(&mut self, object: &Object, collection: &CollectionKey, chance: &Chance) -> Instant {
-        match self.0.get(&object.uid) {
-            Some(refusal) => refusal.next_try,
-            None => {
-                let (pause, _) = Class::Invalid(Reason::INVALID_SPEC).backoff();
-                let next_try = Instant::now() + chance.jitter(pause, 0.1);
-                self.note(object, collection, next_try, 1);
-                next_try
-            }
+        if let Some(refusal) = self.0.get(&object.uid) {
+            return refusal.next_try;
         }
+        let (pause, _) = Class::Invalid(Reason::INVALID_SPEC).backoff();
+        let next_try = Instant::now() + chance.jitter(pause, 0.1);
+        self.note(object, collection, next_try, 1);
+        next_try
     }
 
     /// A create was refused. The pause before it is tried again all the same grows each time.

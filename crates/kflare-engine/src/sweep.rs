@@ -182,7 +182,7 @@ pub(crate) async fn sweep(context: &Context, key: &CollectionKey, extent: Extent
         Err(NotListed::Refused) => enqueue(context, members.iter().filter(at_rest)),
         // What they are in is gone: they have to say so.
         Err(NotListed::Failed(failure)) if failure.class == Class::Missing => {
-            enqueue(context, members.iter().filter(at_rest))
+            enqueue(context, members.iter().filter(at_rest));
         }
         Err(NotListed::Failed(failure)) => {
             tracing::debug!(collection = ?key, detail = %failure.message, "drift check not made");
