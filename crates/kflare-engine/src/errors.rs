@@ -70,7 +70,9 @@ impl Class {
         let secs = Duration::from_secs;
         match self {
             Self::StoreConflict => (Duration::from_millis(100), secs(5)),
-            Self::Transient | Self::Missing | Self::Stopped => (secs(1), secs(60)),
+            Self::Transient | Self::Stopped => (secs(1), secs(60)),
+            // Gone between two looks: soon. Gone with what it is in: that can last.
+            Self::Missing => (secs(1), secs(30 * 60)),
             Self::RateLimited { .. } => (secs(1), secs(300)),
             Self::Auth | Self::Held { .. } | Self::Blocked(_) => (secs(60), secs(30 * 60)),
             Self::Exists => (secs(3600), secs(6 * 3600)),
