@@ -194,7 +194,7 @@ impl Context {
         )
     }
 
-    /// What is remembered of the remote object. An intent counts only if it was written with the token of `client` and was
+    /// What is remembered of the remote object. An intent counts only if it was sealed with the key of `client` and was
     /// not seen to fail without an effect.
     pub(crate) fn recorded(&self, object: &Object, client: &Client) -> Recorded {
         let mut recorded = self.recorded_unproven(object);

@@ -6,9 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 use crate::{
+    digest::fingerprint,
     kind::{Desired, Remote},
     mutation::{self, Mutation},
     plan::FieldRules,
@@ -120,11 +120,7 @@ fn print(body: &Map<String, Value>, fields: &[String]) -> String {
         .iter()
         .filter_map(|field| Some((field.clone(), pruned(body.get(field)?)?)))
         .collect();
-    let hash: [u8; 32] = Sha256::digest(Value::Object(named).to_string().as_bytes()).into();
-    format!(
-        "{:032x}",
-        u128::from_be_bytes(hash.first_chunk().copied().unwrap_or_default())
-    )
+    fingerprint(&Value::Object(named))
 }
 
 fn pruned(value: &Value) -> Option<Value> {

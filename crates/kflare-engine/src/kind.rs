@@ -387,7 +387,7 @@ pub trait Kind: Send + Sync {
         None
     }
 
-    /// What stands in the way of `desired`, after Cloudflare has refused it for that ([`Class::Blocked`]): a few words for
+    /// What stands in the way of `desired`, after Cloudflare has refused it for that ([`Class::InTheWay`]): a few words for
     /// the condition, with the ids. May read.
     async fn obstacle(&self, _client: &Client, _scope: &str, _desired: &Desired) -> Option<String> {
         None

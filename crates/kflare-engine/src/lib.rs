@@ -25,6 +25,7 @@ mod context;
 pub mod credentials;
 pub mod decide;
 mod deletion;
+mod digest;
 pub mod engine;
 pub mod errors;
 pub mod index;

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use crate::{
     clock::Chance,
+    digest,
     errors::Class,
     index::CollectionKey,
     kind::Remote,
@@ -34,11 +34,7 @@ pub fn fingerprint(prepared: &Prepared, neighbours: &[Remote]) -> String {
         .collect();
     let mut others: Vec<_> = neighbours.iter().map(|it| json!([it.id, it.body])).collect();
     others.sort_by_key(ToString::to_string);
-    let hash: [u8; 32] = Sha256::digest(json!([prepared.desired.body, parents, others]).to_string()).into();
-    format!(
-        "{:032x}",
-        u128::from_be_bytes(hash.first_chunk().copied().unwrap_or_default())
-    )
+    digest::fingerprint(&json!([prepared.desired.body, parents, others]))
 }
 
 /// Whether just this was refused before.

@@ -1,5 +1,5 @@
 //! The run loop: feeds the store from the watches, hands due objects to workers, carries out sweeps and Events, and stops
-//! cleanly. One future, polled by one task: it spawns nothing and owns its time, so that a simulation can run, kill and
+//! cleanly. One future, polled by one task: it spawns nothing itself and owns its time, so that a simulation can run, kill and
 //! replay it whole.
 
 mod intake;

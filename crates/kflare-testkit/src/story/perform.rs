@@ -20,7 +20,7 @@ use crate::memory_api::{MemoryApiConfig, ObjectId, WatchCut};
 use crate::simulation::{ACCOUNT_ID, World, everything, on_paused_clock};
 use crate::trace::{Trace, TraceDetail};
 
-/// A contest with a dozen rounds can hold for hours. What Cloudflare refused for good is tried again after six.
+/// A contest with a dozen rounds can hold for hours. What Cloudflare refused for good is tried again after a day.
 const SETTLES_WITHIN: Duration = Duration::from_hours(5);
 
 /// So long nothing may be written at the end.
