@@ -26,6 +26,9 @@ const COUNTS: usize = 3;
 /// So many runs are tried until one comes to a point that every count saw: even such a call may be left out by chance.
 const TRIES: usize = 8;
 
+/// One point in so many may be left out by chance.
+const MISSED_AT_MOST: usize = 10;
+
 /// After so many failures the other points are not tried: each takes a minute, and what they have in common is known by then.
 const ENOUGH: usize = 2 * SIDE_BY_SIDE;
 
@@ -133,7 +136,9 @@ async fn count(site: &Site, extent: Extent) -> (BTreeMap<Call, usize>, BTreeMap<
     (calls, effects)
 }
 
-/// Hits one point: tries at most so many runs, until one comes to it. Tells how many controllers were killed.
+/// Hits one point: tries at most so many runs, until one comes to it. Tells how many controllers were killed: none, if no run
+/// came to a point that chance may leave out. Reads are such: whether an object is asked for alone or found in a list depends on
+/// timing. Writes that every count saw are not.
 async fn hit(
     site: &Site,
     extent: Extent,
@@ -154,10 +159,10 @@ async fn hit(
             return Ok(played.kills);
         }
     }
-    if tries == TRIES {
-        Err(format!("no controller came to the point {point} in {TRIES} runs"))
-    } else {
+    if tries < TRIES || point.call.only_reads() {
         Ok(0)
+    } else {
+        Err(format!("no controller came to the point {point} in {TRIES} runs"))
     }
 }
 
@@ -197,10 +202,14 @@ async fn killed_at_any_call_and_any_write_it_goes_on_as_if_nothing_had_happened(
     }
     eprintln!(
         "crash points: {to_cloudflare} calls to Cloudflare and {to_kubernetes} writes to Kubernetes, each before and after its \
-         effect: {tried} of {} points tried with {kills} kills in {} s, {failed} failed; {missed} that not every run comes to \
+         effect: {tried} of {} points tried with {kills} kills in {} s, {failed} failed; {missed} that chance may leave out \
          were not met again",
         points.len(),
         began.elapsed().as_secs(),
     );
     assert_eq!((tried, failed), (points.len(), 0), "points tried, and points failed");
+    assert!(
+        missed * MISSED_AT_MOST <= tried,
+        "{missed} of {tried} points were not met again"
+    );
 }

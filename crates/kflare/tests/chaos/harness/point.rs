@@ -24,6 +24,13 @@ pub struct Call {
     pub nth: usize,
 }
 
+impl Call {
+    /// Whether it changes nothing.
+    pub fn only_reads(&self) -> bool {
+        self.method == "GET"
+    }
+}
+
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
