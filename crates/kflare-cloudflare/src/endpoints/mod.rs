@@ -4,7 +4,10 @@
 //! leave out or send as null is optional or has a default here, so that one odd object does not spoil a list.
 
 pub mod accounts;
+pub mod d1;
 pub mod dns;
+pub mod kv;
+pub mod r2;
 pub mod zones;
 
 use jiff::Timestamp;
