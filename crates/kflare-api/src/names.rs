@@ -58,7 +58,7 @@ pub const ZONE_ID: &str = "kflare.dev/zone-id";
 pub const RECORD_ID: &str = "kflare.dev/record-id";
 /// Label, set by kflare: claims a KV namespace by its Cloudflare id.
 pub const KV_NAMESPACE_ID: &str = "kflare.dev/kv-namespace-id";
-/// Label, set by kflare: claims an R2 bucket by its name, with its jurisdiction in front where it has one.
+/// Label, set by kflare: claims an R2 bucket by its name, within its account and jurisdiction.
 pub const R2_BUCKET_NAME: &str = "kflare.dev/r2-bucket-name";
 /// Label, set by kflare: claims a D1 database by its Cloudflare id.
 pub const D1_DATABASE_ID: &str = "kflare.dev/d1-database-id";

@@ -11,10 +11,6 @@ use crate::schema::tidy;
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = tidy)]
 pub struct CorsRule {
-    /// A name for the rule, for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 255))]
-    pub id: Option<String>,
     /// The origins, such as `https://www.example.com`, or `*` for every one.
     #[schemars(length(min = 1, max = 100), inner(length(min = 1, max = 512)))]
     pub allowed_origins: Vec<String>,

@@ -35,13 +35,10 @@ pub struct Bucket {
     pub storage_class: Option<String>,
 }
 
-/// A CORS rule, as it goes over the wire.
+/// A CORS rule, as it goes over the wire. The id that it may have means nothing, and is not read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CorsRule {
-    /// A name for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
     /// What is allowed, and to whom.
     #[serde(default, deserialize_with = "super::null_as_default")]
     pub allowed: Allowed,
@@ -53,7 +50,11 @@ pub struct CorsRule {
     )]
     pub expose_headers: Vec<String>,
     /// For how many seconds browsers may remember; up to 86,400.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "super::whole_number",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub max_age_seconds: Option<i64>,
 }
 
@@ -165,8 +166,8 @@ impl<'a> Buckets<'a> {
         }
     }
 
-    /// Replaces the CORS rules of a bucket: at least one.
-    pub async fn put_cors(self, name: &str, rules: &[CorsRule]) -> Result<(), Error> {
+    /// Replaces the CORS rules of a bucket with these, each in the form of [`CorsRule`]: at least one.
+    pub async fn put_cors(self, name: &str, rules: &[Value]) -> Result<(), Error> {
         let request = self.request(Method::PUT, CORS, Some(name));
         self.without_answer(request.json(&json!({ "rules": rules }))).await
     }

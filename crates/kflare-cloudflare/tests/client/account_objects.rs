@@ -85,8 +85,8 @@ async fn d1_databases() {
     assert_eq!(made.region(), Some("WEUR"));
     let got = d1::get(&client, "a1", "d1").await.unwrap();
     assert_eq!(
-        (got.region(), got.read_replication.unwrap().mode.as_str()),
-        (Some("ENAM"), "auto")
+        (got.region(), got.read_replication.as_ref().map(|it| it.mode.as_str())),
+        (Some("ENAM"), Some("auto"))
     );
     let change = json!({"read_replication": {"mode": "auto"}});
     d1::patch(&client, "a1", "d1", &change).await.unwrap();
@@ -105,15 +105,28 @@ async fn d1_databases() {
     );
 }
 
-fn rule() -> r2::CorsRule {
-    r2::CorsRule {
+fn rule() -> Value {
+    json!(r2::CorsRule {
         allowed: r2::Allowed {
             origins: vec!["*".to_owned()],
             methods: vec!["GET".to_owned()],
             headers: Vec::new(),
         },
         ..r2::CorsRule::default()
-    }
+    })
+}
+
+#[test]
+fn a_cors_rule_is_read_in_every_form() {
+    let rule: r2::CorsRule = serde_json::from_value(json!({
+        "id": "x", "allowed": {"origins": ["*"], "methods": null}, "exposeHeaders": null, "maxAgeSeconds": 3600.0
+    }))
+    .unwrap();
+    assert_eq!((rule.max_age_seconds, rule.allowed.methods.len()), (Some(3600), 0));
+    assert_eq!(
+        json!(rule),
+        json!({"allowed": {"origins": ["*"], "methods": []}, "maxAgeSeconds": 3600})
+    );
 }
 
 // Field case 88.
