@@ -113,7 +113,13 @@ fn wire_cors(rule: &CorsRule) -> endpoint::CorsRule {
 
 /// A CORS rule as it is compared, and sent: its lists are sets, and the case of headers means nothing.
 fn canonical_cors(rule: endpoint::CorsRule) -> Value {
-    let set = |values: Vec<String>| values.into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
+    let set = |values: Vec<String>| {
+        values
+            .into_iter()
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect::<Vec<_>>()
+    };
     let folded = |values: Vec<String>| set(values.iter().map(|value| value.to_ascii_lowercase()).collect());
     let rule = endpoint::CorsRule {
         allowed: Allowed {
@@ -230,7 +236,11 @@ fn canonical_condition(condition: &Value) -> Option<Value> {
         "Date" => {
             let at = condition["date"].as_str()?;
             // Without a time it is the first moment of the day.
-            let at = at.parse().ok().or_else(|| midnight(at)).map_or_else(|| at.to_owned(), |at: Timestamp| at.to_string());
+            let at = at
+                .parse()
+                .ok()
+                .or_else(|| midnight(at))
+                .map_or_else(|| at.to_owned(), |at: Timestamp| at.to_string());
             Some(json!({ "type": "Date", "date": at }))
         }
         kind => {

@@ -43,7 +43,10 @@ fn the_flat_form_is_nested_on_the_wire_and_its_lists_are_sets() {
 fn rules_that_the_spec_does_not_mention_are_not_ours() {
     assert_eq!(asked(json!({})), Map::new());
     let none = asked(json!({ "cors": [], "lifecycle": [] }));
-    assert_eq!(none, Map::from_iter([(CORS.to_owned(), json!([])), (LIFECYCLE.to_owned(), json!([]))]));
+    assert_eq!(
+        none,
+        Map::from_iter([(CORS.to_owned(), json!([])), (LIFECYCLE.to_owned(), json!([]))])
+    );
 }
 
 fn default_rule() -> Value {

@@ -93,7 +93,11 @@ fn replicas_are_changed_and_put_back() {
             .await;
         stage.rest(MINUTE).await;
         let words = ["read_replication", "disabled", "auto"];
-        assert!(stage.told(&id, "DriftCorrected", &words), "{:?}", stage.user.events(&id));
+        assert!(
+            stage.told(&id, "DriftCorrected", &words),
+            "{:?}",
+            stage.user.events(&id)
+        );
     });
 }
 
@@ -204,7 +208,10 @@ fn databases_in_numbers_are_listed_and_keep_their_region() {
         let mut ids: Vec<ObjectId> = (0..8)
             .map(|n| stage.create(database(&format!("d{n}"), &json!({}))))
             .collect();
-        ids.push(stage.create(database("replicated", &json!({ "readReplication": { "mode": "auto" } }))));
+        ids.push(stage.create(database(
+            "replicated",
+            &json!({ "readReplication": { "mode": "auto" } }),
+        )));
         stage.ready(&ids).await;
         stage.reconcile(&ids, "1").await;
         for id in &ids {
@@ -215,7 +222,13 @@ fn databases_in_numbers_are_listed_and_keep_their_region() {
         stage.rest(HOUR).await;
         let since = stage.since(&mark);
         since.assert_no_write();
-        let count = |route: &str| since.calls.iter().filter(|call| call.route.as_deref() == Some(route)).count();
+        let count = |route: &str| {
+            since
+                .calls
+                .iter()
+                .filter(|call| call.route.as_deref() == Some(route))
+                .count()
+        };
         assert!((4..=8).contains(&count(ALL)), "{} lists in an hour", count(ALL));
         assert!((4..=8).contains(&count(ONE)), "{} single looks in an hour", count(ONE));
     });

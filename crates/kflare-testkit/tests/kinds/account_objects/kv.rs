@@ -152,11 +152,7 @@ fn a_title_belongs_to_one_resource() {
 #[test]
 fn deletion_says_that_what_is_stored_goes_and_retain_keeps_it() {
     play_in_account(|stage| async move {
-        let kept = stage.create(annotated(
-            namespace("kept", "kept"),
-            names::DELETION_POLICY,
-            "retain",
-        ));
+        let kept = stage.create(annotated(namespace("kept", "kept"), names::DELETION_POLICY, "retain"));
         let id = stage.create(namespace("cache", "cache"));
         stage.ready(&[kept.clone(), id.clone()]).await;
         delete(&stage, &kept).await;
@@ -246,9 +242,20 @@ fn many_namespaces_cost_a_list_a_check() {
         stage.rest(HOUR).await;
         let since = stage.since(&mark);
         since.assert_no_write();
-        let alone = since.calls.iter().filter(|call| call.route.as_deref() == Some(ONE)).count();
-        let lists = since.calls.iter().filter(|call| call.route.as_deref() == Some(ALL)).count();
+        let alone = since
+            .calls
+            .iter()
+            .filter(|call| call.route.as_deref() == Some(ONE))
+            .count();
+        let lists = since
+            .calls
+            .iter()
+            .filter(|call| call.route.as_deref() == Some(ALL))
+            .count();
         assert_eq!(alone, 0);
-        assert!((4..=8).contains(&lists), "{lists} lists in an hour of checks every ten minutes");
+        assert!(
+            (4..=8).contains(&lists),
+            "{lists} lists in an hour of checks every ten minutes"
+        );
     });
 }
