@@ -10,6 +10,7 @@ pub mod common;
 pub mod dns_record;
 pub mod names;
 pub mod record_type;
+pub mod rules;
 mod schema;
 pub mod zone;
 
@@ -19,9 +20,25 @@ use kube::CustomResourceExt;
 pub use account::CloudflareAccount;
 pub use dns_record::DNSRecord;
 pub use record_type::RecordType;
+pub use rules::{
+    cache::CacheRule, configuration::ConfigurationRule, managed_ruleset::ManagedRuleset, origin::OriginRule,
+    rate_limit::RateLimitRule, redirect::RedirectRule, transform::TransformRule, waf_custom::WAFCustomRule,
+};
 pub use zone::Zone;
 
 /// The definition of every kind, parents before children. The order does not change from run to run.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    vec![CloudflareAccount::crd(), Zone::crd(), DNSRecord::crd()]
+    vec![
+        CloudflareAccount::crd(),
+        Zone::crd(),
+        DNSRecord::crd(),
+        WAFCustomRule::crd(),
+        RateLimitRule::crd(),
+        ManagedRuleset::crd(),
+        TransformRule::crd(),
+        RedirectRule::crd(),
+        CacheRule::crd(),
+        ConfigurationRule::crd(),
+        OriginRule::crd(),
+    ]
 }

@@ -128,6 +128,14 @@ fn accepted_objects_read_as_their_type() {
                 "CloudflareAccount" => serde_json::from_value::<kflare_api::CloudflareAccount>(object).map(drop),
                 "Zone" => serde_json::from_value::<kflare_api::Zone>(object).map(drop),
                 "DNSRecord" => serde_json::from_value::<kflare_api::DNSRecord>(object).map(drop),
+                "WAFCustomRule" => serde_json::from_value::<kflare_api::WAFCustomRule>(object).map(drop),
+                "RateLimitRule" => serde_json::from_value::<kflare_api::RateLimitRule>(object).map(drop),
+                "ManagedRuleset" => serde_json::from_value::<kflare_api::ManagedRuleset>(object).map(drop),
+                "TransformRule" => serde_json::from_value::<kflare_api::TransformRule>(object).map(drop),
+                "RedirectRule" => serde_json::from_value::<kflare_api::RedirectRule>(object).map(drop),
+                "CacheRule" => serde_json::from_value::<kflare_api::CacheRule>(object).map(drop),
+                "ConfigurationRule" => serde_json::from_value::<kflare_api::ConfigurationRule>(object).map(drop),
+                "OriginRule" => serde_json::from_value::<kflare_api::OriginRule>(object).map(drop),
                 kind => panic!("{kind} is no kind"),
             };
             assert!(read.is_ok(), "{}: {read:?}", case.name);
