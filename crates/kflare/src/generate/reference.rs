@@ -34,6 +34,54 @@ const NOTES: &[Notes] = &[
         deletion: "The record. Adopted records stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
         limits: "TTL is 1 (automatic) or 60 to 86,400 s, from 30 s on Enterprise zones; proxied records always have 1. Comments hold 100 characters on Free zones, 500 elsewhere; tags are not offered on Free zones.",
     },
+    Notes {
+        kind: "WAFCustomRule",
+        permissions: "Zone WAF Read; Zone WAF Write (Edit in the dashboard) to create, change and delete.",
+        deletion: "The rule; rules of others and the ruleset that holds it stay. A rule that kflare took over by an adoption policy stays, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        limits: "5 custom rules on Free zones, 20 on Pro, 100 on Business, 1,000 on Enterprise, those of others included. Regular expressions (`matches`) need Business, the action `log` Enterprise. Expressions hold 4,096 characters.",
+    },
+    Notes {
+        kind: "RateLimitRule",
+        permissions: "Zone WAF Read; Zone WAF Write (Edit in the dashboard) to create, change and delete.",
+        deletion: "The rule; rules of others and the ruleset that holds it stay.",
+        limits: "1 rate limiting rule on Free zones, 2 on Pro, 5 on Business and Enterprise (100 with Advanced Rate Limiting), those of others included. Free zones count by IP address over 10 seconds, block for 10 seconds, and do nothing else. On all plans but Enterprise challenges need `mitigationTimeout: 0`.",
+    },
+    Notes {
+        kind: "ManagedRuleset",
+        permissions: "Zone WAF Read; Zone WAF Write (Edit in the dashboard) to create, change and delete.",
+        deletion: "The rule that puts the ruleset in force. Deleting the last one of a zone **hands the zone back to Cloudflare's default, which turns the Free Managed Ruleset on**, even if it was off before; an Event says so. To turn a ruleset off, set `enabled: false` instead.",
+        limits: "A zone has one deployment of a ruleset: a second one, or one that somebody else made, is a `RulesetConflict`. Free zones can only have `cloudflare-managed-free`.",
+    },
+    Notes {
+        kind: "TransformRule",
+        permissions: "Zone Transform Rules Read; Zone Transform Rules Write (Transform Rules Edit in the dashboard) to create, change and delete.",
+        deletion: "The rule; rules of others and the ruleset that holds it stay.",
+        limits: "10 transform rules on Free zones, 25 on Pro, 50 on Business, 300 on Enterprise, those of others included. `regex_replace` and `matches` need Business. `type` picks the phase, which is why it cannot be changed.",
+    },
+    Notes {
+        kind: "RedirectRule",
+        permissions: "Dynamic URL Redirects Read; Dynamic URL Redirects Write (Single Redirect Edit in the dashboard) to create, change and delete.",
+        deletion: "The rule; rules of others and the ruleset that holds it stay.",
+        limits: "10 single redirects on Free zones, 25 on Pro, 50 on Business, 300 on Enterprise, those of others included. `regex_replace` and `matches` need Business; `wildcard_replace` works on every plan.",
+    },
+    Notes {
+        kind: "CacheRule",
+        permissions: "Cache Settings Read; Cache Settings Write (Cache Rules Edit in the dashboard) to create, change and delete.",
+        deletion: "The rule; rules of others and the ruleset that holds it stay. What is cached already stays for its time.",
+        limits: "10 cache rules on Free zones, 25 on Pro, 50 on Business, 300 on Enterprise, those of others included. Of `cacheKey.customKey` Free zones take only `queryString: {exclude: {all: true}}`; `additionalCacheablePorts` and parts of the key need Enterprise.",
+    },
+    Notes {
+        kind: "ConfigurationRule",
+        permissions: "Config Settings Read; Config Settings Write (Config Rules Edit in the dashboard) to create, change and delete.",
+        deletion: "The rule; rules of others and the ruleset that holds it stay. The zone's own settings are in force again.",
+        limits: "10 configuration rules on Free zones, 25 on Pro, 50 on Business, 300 on Enterprise, those of others included. On Free zones Cloudflare refuses `polish` other than `off`, `ssl: origin_pull` and `securityLevel: off`.",
+    },
+    Notes {
+        kind: "OriginRule",
+        permissions: "Origin Read; Origin Write (Origin Rules Edit in the dashboard) to create, change and delete.",
+        deletion: "The rule; rules of others and the ruleset that holds it stay.",
+        limits: "10 origin rules on Free zones, 25 on Pro, 50 on Business, 300 on Enterprise, those of others included. All but `origin.port` needs Enterprise: Cloudflare's refusal is shown as it is.",
+    },
 ];
 
 /// The page.
