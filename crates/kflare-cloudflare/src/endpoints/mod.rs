@@ -5,6 +5,7 @@
 
 pub mod accounts;
 pub mod dns;
+pub mod rulesets;
 pub mod zones;
 
 use jiff::Timestamp;

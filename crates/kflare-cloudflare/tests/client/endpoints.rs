@@ -1,7 +1,7 @@
 //! Paths, queries and bodies of the typed endpoints.
 
 use http::Method;
-use kflare_cloudflare::endpoints::{accounts, dns, zones};
+use kflare_cloudflare::endpoints::{accounts, dns, rulesets, zones};
 use serde_json::{Value, json};
 
 use crate::script::{Call, Step, client};
@@ -151,4 +151,73 @@ async fn dns_records() {
             ),
         ]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_of_a_phase() {
+    let (client, calls) = client(|_, call| match call.method {
+        Method::DELETE if call.uri.ends_with("/r2") => Step::body(204, ""),
+        _ => Step::ok(&json!({"id": "s1", "version": "2", "rules": [{"id": "r1", "ref": "mine"}]})),
+    });
+    let phase = "http_request_origin";
+    let found = rulesets::entry_point(&client, "z1", phase).await.unwrap().unwrap();
+    assert_eq!(found.rules[0].reference, "mine");
+    let rule = json!({"ref": "mine", "action": "route", "expression": "true"});
+    rulesets::create_ruleset(&client, "z1", phase, "default", std::slice::from_ref(&rule))
+        .await
+        .unwrap();
+    rulesets::add_rule(&client, "z1", "s1", &rule).await.unwrap();
+    let moved = json!({"position": rulesets::Position::Before(String::new())});
+    rulesets::patch_rule(&client, "z1", "s1", "r1", &moved).await.unwrap();
+    assert!(
+        rulesets::delete_rule(&client, "z1", "s1", "r1")
+            .await
+            .unwrap()
+            .is_some()
+    );
+    // Success without a body says that it is gone, not what is left.
+    assert_eq!(rulesets::delete_rule(&client, "z1", "s1", "r2").await.unwrap(), None);
+    let sent: Vec<_> = calls.all().iter().map(sent).collect();
+    let base = "/zones/z1/rulesets";
+    assert_eq!(
+        sent,
+        [
+            (Method::GET, format!("{base}/phases/{phase}/entrypoint"), Value::Null),
+            (
+                Method::POST,
+                base.to_owned(),
+                json!({"name": "default", "kind": "zone", "phase": phase, "rules": [rule]})
+            ),
+            (Method::POST, format!("{base}/s1/rules"), rule),
+            (
+                Method::PATCH,
+                format!("{base}/s1/rules/r1"),
+                json!({"position": {"before": ""}})
+            ),
+            (Method::DELETE, format!("{base}/s1/rules/r1"), Value::Null),
+            (Method::DELETE, format!("{base}/s1/rules/r2"), Value::Null),
+        ]
+    );
+}
+
+// Field case 36: no entry point is a state of the zone, not a failure.
+#[tokio::test(start_paused = true)]
+async fn a_missing_entry_point_is_none_and_nothing_else_is() {
+    for (status, code, missing) in [
+        (404, 10_003, true),
+        (404, 10_001, true),
+        (200, 10_003, true),
+        (403, 10_001, false),
+        (404, 7_003, false),
+        (400, 50_002, false),
+    ] {
+        let (client, _) = client(move |_, _| {
+            Step::json(
+                status,
+                &json!({"success": false, "errors": [{"code": code, "message": "could not find it"}], "messages": null}),
+            )
+        });
+        let found = rulesets::entry_point(&client, "z1", "http_ratelimit").await;
+        assert_eq!(matches!(found, Ok(None)), missing, "{status}/{code}");
+    }
 }
