@@ -86,8 +86,8 @@ fn id() -> BoxedStrategy<Value> {
 }
 
 fn expression() -> BoxedStrategy<Value> {
-    let all = ["true", "ip.src in $office", " http.host eq \"a\" \n", "lower(http.host)"];
-    select(&all[..]).prop_map(Value::from).boxed()
+    const ALL: [&str; 4] = ["true", "ip.src in $office", " http.host eq \"a\" \n", "lower(http.host)"];
+    select(&ALL[..]).prop_map(Value::from).boxed()
 }
 
 /// The fields that every rule has, with those of a kind.
