@@ -17,6 +17,7 @@ from cloudflare import Cloudflare
 
 ACCOUNT = "a" * 32
 WORD = "-".join(["sim", "sdk", "token"])
+RULES = ["waf.write", "transform.write", "redirect.write"]
 
 
 def control(base, method, path, body=None):
@@ -39,7 +40,7 @@ def seed(base):
         {
             "accounts": [{"id": ACCOUNT, "name": "SDK test"}],
             "tokens": [
-                {"value": f"{WORD}-user", "permissions": [zone, "dns.write", "account.read"]},
+                {"value": f"{WORD}-user", "permissions": [zone, "dns.write", "account.read", *RULES]},
                 {"value": f"{WORD}-account", "account": ACCOUNT, "permissions": [zone, "dns.write"]},
                 {"value": f"{WORD}-reader", "permissions": ["zone.read", "dns.read"]},
             ],
@@ -165,6 +166,71 @@ def batches(base, zone):
     expect("h001.example.com.\t300\tIN\tA\t192.0.2.1" in sdk.dns.records.export(zone_id=zone), "an export")
 
 
+def rulesets(base, zone):
+    sdk = client(base, "user")
+    phase = "http_request_firewall_custom"
+    managed = {entry.name: entry.id for entry in sdk.rulesets.list(zone_id=zone) if entry.kind == "managed"}
+    expect("Cloudflare Managed Ruleset" in managed, f"managed rulesets, not {managed}")
+    refused(lambda: sdk.rulesets.phases.get(phase, zone_id=zone), 404, 10003)
+
+    block = {"ref": "first", "action": "block", "expression": "ip.src eq 192.0.2.1", "description": "first"}
+    made = sdk.rulesets.create(zone_id=zone, kind="zone", name="rules", phase=phase, rules=[block])
+    expect((made.version, made.rules[0].ref, made.rules[0].action) == ("1", "first", "block"), "a new ruleset")
+    again = lambda: sdk.rulesets.create(zone_id=zone, kind="zone", name="again", phase=phase, rules=[])
+    refused(again, 400, 20217)
+    expect(sdk.rulesets.get(made.id, zone_id=zone).rules[0].id == made.rules[0].id, "read by id")
+    changed = sdk.rulesets.update(made.id, zone_id=zone, description="mine", rules=[block])
+    expect((changed.description, changed.rules[0].id) == ("mine", made.rules[0].id), "a put keeps the id of a ref")
+    refused(lambda: sdk.rulesets.update(made.id, zone_id=zone, rules=[block, block]), 400, 20021)
+    expect(made.id in {entry.id for entry in sdk.rulesets.list(zone_id=zone)}, "it is listed")
+
+    # Rules.
+    skip = sdk.rulesets.rules.create(
+        made.id,
+        zone_id=zone,
+        action="skip",
+        action_parameters={"phases": ["http_ratelimit"], "products": ["bic"]},
+        expression='http.host eq "www.example.com"',
+        ref="second",
+        position={"before": made.rules[0].id},
+    )
+    expect([rule.ref for rule in skip.rules] == ["second", "first"], "put before the first")
+    expect(skip.rules[0].logging.enabled, "what skips is logged")
+    second = skip.rules[0].id
+    edited = sdk.rulesets.rules.edit(
+        second,
+        ruleset_id=made.id,
+        zone_id=zone,
+        action="managed_challenge",
+        expression="cf.client.bot",
+        ref="second",
+        enabled=False,
+        position={"index": 2},
+    )
+    rule = edited.rules[1]
+    expect((rule.id, rule.action, rule.enabled, rule.version) == (second, "managed_challenge", False, "2"), "edited")
+    refused(
+        lambda: sdk.rulesets.rules.create(made.id, zone_id=zone, action="block", expression="(ip.src eq"), 400, 20127
+    )
+    refused(lambda: sdk.rulesets.rules.delete("f" * 32, ruleset_id=made.id, zone_id=zone), 404, 10003)
+    left = sdk.rulesets.rules.delete(second, ruleset_id=made.id, zone_id=zone)
+    expect([rule.ref for rule in left.rules] == ["first"], "deleted")
+
+    # Phases.
+    target = {"target_url": {"value": "https://example.net/"}, "status_code": 301}
+    redirect = {"action": "redirect", "expression": "true", "action_parameters": {"from_value": target}}
+    phase = "http_request_dynamic_redirect"
+    entry = sdk.rulesets.phases.update(phase, zone_id=zone, rules=[redirect])
+    expect(entry.rules[0].action_parameters.from_value.status_code == 301, "an entry point is made by a put")
+    read = sdk.rulesets.phases.get(phase, zone_id=zone)
+    expect((read.id, read.rules[0].ref) == (entry.id, entry.rules[0].id), "and read")
+    refused(lambda: sdk.rulesets.phases.update(phase, zone_id=zone, rules=[redirect] * 26), 400, 50001)
+    refused(lambda: sdk.rulesets.phases.update("http_request_origin", zone_id=zone, rules=[]), 403, 10000)
+    for ruleset in (made, entry):
+        sdk.rulesets.delete(ruleset.id, zone_id=zone)
+    refused(lambda: sdk.rulesets.get(made.id, zone_id=zone), 404, 10003)
+
+
 def main():
     base = (sys.argv[1] if len(sys.argv) > 1 else os.environ.get("KFLARE_SIM_URL", "http://127.0.0.1:8080")).rstrip("/")
     seed(base)
@@ -176,6 +242,8 @@ def main():
     print("OK records are normalised, changed, refused on conflict and deleted")
     batches(base, zone)
     print("OK 250 records in a batch, listed over pages; a refused batch has no effect")
+    rulesets(base, zone)
+    print("OK rulesets, rules and phases are made, read, moved, edited, refused and deleted")
 
 
 try:
