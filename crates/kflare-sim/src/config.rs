@@ -147,6 +147,10 @@ pub struct Quirks {
     pub svcb_params: ParamsForm,
     /// How refusals of DNS records are wrapped.
     pub dns_errors: DnsErrorForm,
+    /// How the logging of rules is answered.
+    pub rule_logging: RuleLoggingForm,
+    /// How the query strings of a cache key are answered.
+    pub query_strings: QueryStringForm,
 }
 
 /// Forms of TXT content.
@@ -210,4 +214,26 @@ pub enum DnsErrorForm {
     Chained,
     /// The cause itself, as Cloudflare announced for the end of 2024.
     Direct,
+}
+
+/// Forms of the logging of rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleLoggingForm {
+    /// A rule that skips always has it, on where it was not sent.
+    #[default]
+    Filled,
+    /// Only where it is on.
+    Sparse,
+}
+
+/// Forms of the query strings of a cache key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueryStringForm {
+    /// As they were sent: `{"list": [...]}` or `{"all": true}`.
+    #[default]
+    AsSent,
+    /// A bare list, in which `"*"` means all.
+    Bare,
 }

@@ -17,6 +17,16 @@ pub struct ApiError {
     /// Causes, where the error only wraps them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub error_chain: Vec<ApiError>,
+    /// Where in the request body it is, where Cloudflare says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<ErrorSource>,
+}
+
+/// The place of an error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorSource {
+    /// A JSON pointer into the request body.
+    pub pointer: String,
 }
 
 impl ApiError {
@@ -25,7 +35,16 @@ impl ApiError {
             code,
             message: message.into(),
             error_chain: Vec::new(),
+            source: None,
         }
+    }
+
+    /// The same error, at a place in the request body.
+    pub(crate) fn at(mut self, pointer: &str) -> Self {
+        self.source = (!pointer.is_empty()).then(|| ErrorSource {
+            pointer: pointer.to_owned(),
+        });
+        self
     }
 }
 
@@ -139,7 +158,13 @@ impl Reply {
         let value = match self.body {
             ReplyBody::Text { content_type, text } => return (content_type, Bytes::from(text)),
             ReplyBody::Errors(errors) => {
-                json!({ "success": false, "errors": errors, "messages": [], "result": null })
+                // Refusals that point into the body were seen with null here.
+                let messages = if errors.iter().any(|error| error.source.is_some()) {
+                    Value::Null
+                } else {
+                    json!([])
+                };
+                json!({ "success": false, "errors": errors, "messages": messages, "result": null })
             }
             ReplyBody::Result { result, messages, info } => {
                 let mut envelope = Map::new();

@@ -30,14 +30,15 @@ mod state;
 mod time;
 
 pub use areas::dns::RecordType;
+pub use areas::rulesets::{Phase, RulesetKind, RulesetSeed};
 pub use budget::RateLimit;
 pub use calls::{CallRecord, Delivery, Effect};
 pub use clock::{Clock, SystemClock, VirtualClock};
 pub use config::{
-    Activation, CheckOutcome, DnsErrorForm, Dropped, FlagsForm, Latency, ParamsForm, Quirks, SettingsForm, SimConfig,
-    TxtForm,
+    Activation, CheckOutcome, DnsErrorForm, Dropped, FlagsForm, Latency, ParamsForm, QueryStringForm, Quirks,
+    RuleLoggingForm, SettingsForm, SimConfig, TxtForm,
 };
-pub use envelope::{ApiError, Refusal};
+pub use envelope::{ApiError, ErrorSource, Refusal};
 pub use fault::{Fault, FaultError, FaultMatch, FaultSpec, FaultState, Totals};
 pub use persist::StateError;
 pub use plan::Plan;

@@ -30,10 +30,11 @@ pub(crate) struct Route {
     pub(crate) handler: Handler,
 }
 
-/// What a route answers with: lists can be stale or empty by fault.
+/// What a route answers with: lists can be stale or empty by fault, the rules of a ruleset stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answers {
     List,
+    Rules,
     Other,
 }
 
@@ -96,17 +97,18 @@ impl Params {
 }
 
 /// Parameters whose values are 32 hex digits.
-const HEX_IDS: [&str; 3] = ["account_id", "zone_id", "dns_record_id"];
+const HEX_IDS: [&str; 5] = ["account_id", "zone_id", "dns_record_id", "ruleset_id", "rule_id"];
 
 /// Every modelled route.
 pub(crate) fn routes() -> &'static [&'static Route] {
     static ROUTES: OnceLock<Vec<&'static Route>> = OnceLock::new();
     ROUTES.get_or_init(|| {
-        let areas: [&'static [Route]; 4] = [
+        let areas: [&'static [Route]; 5] = [
             &areas::accounts::ROUTES,
             &areas::tokens::ROUTES,
             &areas::zones::ROUTES,
             &areas::dns::ROUTES,
+            &areas::rulesets::ROUTES,
         ];
         areas.into_iter().flatten().collect()
     })

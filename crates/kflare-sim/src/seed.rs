@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::areas::dns::{Managed, Quota, Writer, name};
+use crate::areas::rulesets::RulesetSeed;
 use crate::config::Quirks;
 use crate::envelope::Refusal;
 use crate::ids::is_hex32;
@@ -158,6 +159,9 @@ pub struct ZoneSeed {
     /// Its records. They are checked as the API would, except for their number.
     #[serde(default)]
     pub records: Vec<RecordSeed>,
+    /// Its rulesets. They are checked as the API would, except for what the plan allows.
+    #[serde(default)]
+    pub rulesets: Vec<RulesetSeed>,
 }
 
 impl ZoneSeed {
@@ -206,6 +210,8 @@ pub struct Seeded {
     pub zones: Vec<String>,
     /// Of the records of each zone.
     pub records: Vec<Vec<String>>,
+    /// Of the rulesets of each zone.
+    pub rulesets: Vec<Vec<String>>,
 }
 
 /// The seed makes no sense. What came before the fault in it has been added.
@@ -230,6 +236,16 @@ pub enum SeedError {
     /// A record is refused.
     #[error("record {index} of zone {zone} is refused")]
     Record {
+        /// The zone's name.
+        zone: String,
+        /// Which one, from 0.
+        index: usize,
+        /// Why.
+        source: Refusal,
+    },
+    /// A ruleset is refused.
+    #[error("ruleset {index} of zone {zone} is refused")]
+    Ruleset {
         /// The zone's name.
         zone: String,
         /// Which one, from 0.
@@ -271,9 +287,10 @@ impl Seed {
             seeded.tokens.push(token.apply(world, now)?);
         }
         for zone in &self.zones {
-            let (id, records) = zone.apply(world, quirks, now)?;
+            let (id, records, rulesets) = zone.apply(world, quirks, now)?;
             seeded.zones.push(id);
             seeded.records.push(records);
+            seeded.rulesets.push(rulesets);
         }
         Ok(seeded)
     }
@@ -361,7 +378,13 @@ impl TokenSeed {
 }
 
 impl ZoneSeed {
-    fn apply(&self, world: &mut World, quirks: Quirks, now: Timestamp) -> Result<(String, Vec<String>), SeedError> {
+    /// Returns the ids of the zone, of its records and of its rulesets.
+    fn apply(
+        &self,
+        world: &mut World,
+        quirks: Quirks,
+        now: Timestamp,
+    ) -> Result<(String, Vec<String>, Vec<String>), SeedError> {
         let account_id = find_account(world, &self.account, &self.name)?;
         let name = name::zone(&self.name).filter(|name| world.find_zone(name).is_none());
         let name = name.ok_or_else(|| SeedError::ZoneName(self.name.clone()))?;
@@ -409,6 +432,18 @@ impl ZoneSeed {
                 })?;
             ids.push(id);
         }
-        Ok((id, ids))
+        let mut ruleset_ids = Vec::with_capacity(self.rulesets.len());
+        for (index, ruleset) in self.rulesets.iter().enumerate() {
+            let id = self::id(world, ruleset.id.as_ref())?;
+            ruleset
+                .apply(world, &zone, id.clone(), now)
+                .map_err(|source| SeedError::Ruleset {
+                    zone: zone.name.clone(),
+                    index,
+                    source,
+                })?;
+            ruleset_ids.push(id);
+        }
+        Ok((id, ids, ruleset_ids))
     }
 }

@@ -314,6 +314,12 @@ impl Simulator {
             let records = core.world.records(&zone.id);
             let records: Vec<Value> = records.iter().map(|record| record.render(core.config.quirks)).collect();
             shown.insert("records".into(), records.into());
+            let rulesets = core.world.rulesets(&zone.id, None);
+            let rulesets: Vec<Value> = rulesets
+                .iter()
+                .map(|ruleset| ruleset.render(core.config.quirks))
+                .collect();
+            shown.insert("rulesets".into(), rulesets.into());
             Value::Object(shown)
         });
         let tokens = held.tokens.values().map(|token| {

@@ -33,7 +33,7 @@ pub struct Ruleset {
     /// entry point executes.
     #[serde(default, deserialize_with = "super::null_as_default")]
     pub kind: String,
-    /// The rules. Cloudflare leaves the member out when there are none, and in lists of rulesets.
+    /// The rules. Lists of rulesets come without them.
     #[serde(default, deserialize_with = "super::null_as_default")]
     pub rules: Vec<Rule>,
     /// When it was last changed.

@@ -2,5 +2,6 @@
 
 pub(crate) mod accounts;
 pub(crate) mod dns;
+pub(crate) mod rulesets;
 pub(crate) mod tokens;
 pub(crate) mod zones;

@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Zone;
 use crate::areas::dns::Record;
+use crate::areas::rulesets::Ruleset;
 
 /// How to take one change back.
 #[derive(Debug)]
@@ -20,6 +21,11 @@ pub(super) enum Undo {
     Zone {
         id: String,
         before: Option<Arc<Zone>>,
+    },
+    Ruleset {
+        zone: String,
+        id: String,
+        before: Option<Arc<Ruleset>>,
     },
     /// A change that cannot be taken back and shows in no list.
     Other,

@@ -3,6 +3,7 @@
 mod account;
 mod journal;
 mod records;
+mod rulesets;
 mod token;
 mod zone;
 
@@ -24,6 +25,7 @@ pub(crate) use zone::{PendingPlan, Zone};
 pub use zone::{ZoneStatus, ZoneType};
 
 use crate::areas::dns::Record;
+use crate::areas::rulesets::Ruleset;
 use crate::ids::IdSource;
 
 /// Everything that a state file keeps.
@@ -36,6 +38,9 @@ pub(crate) struct Held {
     pub(crate) zones: BTreeMap<String, Arc<Zone>>,
     /// By zone id.
     pub(crate) records: BTreeMap<String, RecordSet>,
+    /// By zone id and ruleset id.
+    #[serde(default)]
+    pub(crate) rulesets: BTreeMap<String, BTreeMap<String, Arc<Ruleset>>>,
 }
 
 /// The simulated cloud: what it holds, and how it came to hold it.
@@ -55,6 +60,7 @@ impl World {
                 tokens: BTreeMap::new(),
                 zones: BTreeMap::new(),
                 records: BTreeMap::new(),
+                rulesets: BTreeMap::new(),
             },
             journal: Journal::new(history),
         }
@@ -105,6 +111,9 @@ impl World {
                     Some(zone) => drop(self.held.zones.insert(id, zone)),
                     None => drop(self.held.zones.remove(&id)),
                 },
+                Undo::Ruleset { zone, id, before } => {
+                    self.replace_ruleset(&zone, &id, before);
+                }
                 Undo::Other => {}
             }
         }
@@ -127,8 +136,11 @@ impl World {
         self.journal.push(now, Undo::Zone { id, before });
     }
 
-    /// Removes a zone and its records.
+    /// Removes a zone, its records and its rulesets.
     pub(crate) fn remove_zone(&mut self, id: &str, now: Timestamp) {
+        for ruleset in self.rulesets(id, None) {
+            self.remove_ruleset(id, &ruleset.id, now);
+        }
         for record in self.records(id) {
             self.remove_record(id, &record.id, now);
         }

@@ -74,16 +74,45 @@ pub enum Area {
     Zone,
     /// DNS records.
     Dns,
+    /// Custom rules, rate limiting rules and managed rulesets of zones.
+    Waf,
+    /// Transform rules.
+    Transform,
+    /// Single redirects.
+    Redirect,
+    /// Cache rules.
+    Cache,
+    /// Configuration rules.
+    Configuration,
+    /// Origin rules.
+    Origin,
 }
 
 impl Area {
-    const ALL: [Self; 3] = [Self::Account, Self::Zone, Self::Dns];
+    /// Every area.
+    pub const ALL: [Self; 9] = [
+        Self::Account,
+        Self::Zone,
+        Self::Dns,
+        Self::Waf,
+        Self::Transform,
+        Self::Redirect,
+        Self::Cache,
+        Self::Configuration,
+        Self::Origin,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Self::Account => "account",
             Self::Zone => "zone",
             Self::Dns => "dns",
+            Self::Waf => "waf",
+            Self::Transform => "transform",
+            Self::Redirect => "redirect",
+            Self::Cache => "cache",
+            Self::Configuration => "configuration",
+            Self::Origin => "origin",
         }
     }
 
@@ -91,7 +120,14 @@ impl Area {
     pub(crate) fn is_of_accounts(self) -> bool {
         match self {
             Self::Account => true,
-            Self::Zone | Self::Dns => false,
+            Self::Zone
+            | Self::Dns
+            | Self::Waf
+            | Self::Transform
+            | Self::Redirect
+            | Self::Cache
+            | Self::Configuration
+            | Self::Origin => false,
         }
     }
 }
@@ -139,7 +175,7 @@ impl Permission {
 
 /// The text is no permission.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no permission: expected account, zone or dns, a dot, and read or write")]
+#[error("{0:?} is no permission: expected the name of an area, a dot, and read or write")]
 pub struct UnknownPermission(String);
 
 impl FromStr for Permission {

@@ -15,6 +15,18 @@ mod lists;
 #[cfg(test)]
 mod records;
 #[cfg(test)]
+mod rulesets;
+#[cfg(test)]
+mod rulesets_access;
+#[cfg(test)]
+mod rulesets_bodies;
+#[cfg(test)]
+mod rulesets_control;
+#[cfg(test)]
+mod rulesets_plans;
+#[cfg(test)]
+mod rulesets_refusals;
+#[cfg(test)]
 mod sockets;
 #[cfg(test)]
 mod support;
