@@ -60,7 +60,8 @@ pub struct WAFCustomRuleSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = ruleset_excludes_phases())]
     pub action_parameters: Option<WAFActionParameters>,
-    /// Whether skipped requests are logged (action `skip` only). Unset: Cloudflare logs them.
+    /// Whether skipped requests are logged (action `skip` only). Unset: kflare leaves it
+    /// alone; a new rule logs them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logging: Option<Logging>,
 }

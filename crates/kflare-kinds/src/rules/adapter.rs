@@ -101,13 +101,15 @@ impl<'a> Scope<'a> {
     async fn add(&self, client: &Client, site: Site<'_>, body: Value) -> Result<Ruleset, Error> {
         let ruleset = match self.ruleset(client, site).await? {
             Some(ruleset) => ruleset,
-            None => match rulesets::create_ruleset(client, self.zone, self.phase, NAME, std::slice::from_ref(&body)).await {
-                Err(error) if error.has_code(EXISTS) => match self.entry_point(client).await? {
-                    Some(ruleset) => ruleset.id,
-                    None => return Err(error),
-                },
-                other => return other,
-            },
+            None => {
+                match rulesets::create_ruleset(client, self.zone, self.phase, NAME, std::slice::from_ref(&body)).await {
+                    Err(error) if error.has_code(EXISTS) => match self.entry_point(client).await? {
+                        Some(ruleset) => ruleset.id,
+                        None => return Err(error),
+                    },
+                    other => return other,
+                }
+            }
         };
         rulesets::add_rule(client, self.zone, &ruleset, &body).await
     }

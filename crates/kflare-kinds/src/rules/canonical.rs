@@ -73,10 +73,7 @@ fn normal(value: &Value) -> Value {
     match value {
         Value::Number(number) => whole(number).map_or_else(|| value.clone(), Value::from),
         Value::Array(items) if items.is_empty() => Value::Null,
-        Value::Array(items) => items
-            .iter()
-            .filter_map(|item| without_nulls(normal(item)))
-            .collect(),
+        Value::Array(items) => items.iter().filter_map(|item| without_nulls(normal(item))).collect(),
         Value::Object(fields) if fields.is_empty() => Value::Null,
         Value::Object(fields) => fields
             .iter()
@@ -87,7 +84,10 @@ fn normal(value: &Value) -> Value {
 }
 
 /// A number without a fraction, whatever it is written as.
-#[allow(clippy::cast_possible_truncation, reason = "only numbers that are whole and small are taken")]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "only numbers that are whole and small are taken"
+)]
 fn whole(number: &serde_json::Number) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let float = number.as_f64().filter(|it| it.fract() == 0.0 && it.abs() < EXACT);

@@ -184,7 +184,10 @@ fn what_cloudflare_counts_and_adds_is_no_difference() {
         defaults_filled: true,
         ..Echo::default()
     };
-    assert_eq!(differences(&body, &answer(&rule::request(&desired(&body)), echo)), vec![]);
+    assert_eq!(
+        differences(&body, &answer(&rule::request(&desired(&body)), echo)),
+        vec![]
+    );
 }
 
 #[test]
@@ -202,7 +205,10 @@ fn a_parameter_that_is_taken_out_of_the_spec_is_a_difference() {
     };
     assert_eq!(paths(json!({ "ssl": "full" })), ["action_parameters.fonts"]);
     assert_eq!(paths(json!({ "fonts": false })), ["action_parameters.ssl"]);
-    assert_eq!(paths(json!({ "ssl": "full", "fonts": false, "bic": 1, "rocketLoader": false })), ["action_parameters.rocket_loader"]);
+    assert_eq!(
+        paths(json!({ "ssl": "full", "fonts": false, "bic": 1, "rocketLoader": false })),
+        ["action_parameters.rocket_loader"]
+    );
 }
 
 #[test]
@@ -213,7 +219,10 @@ fn a_header_that_only_cloudflare_has_is_a_difference() {
         )
     };
     let a = json!({ "operation": "remove" });
-    let two = answer(&rule::request(&desired(&rule(json!({ "A": a, "B": a })))), Echo::default());
+    let two = answer(
+        &rule::request(&desired(&rule(json!({ "A": a, "B": a })))),
+        Echo::default(),
+    );
     assert_eq!(differences(&rule(json!({ "A": a, "B": a })), &two), vec![]);
     assert_eq!(differences(&rule(json!({ "A": a })), &two).len(), 1);
 }

@@ -1,6 +1,9 @@
 //! `ManagedRuleset`. A zone has one deployment of a ruleset: a second one conflicts with it, whoever made the first.
 
-use kflare_api::rules::{RuleBase, managed_ruleset::{KnownRuleset, ManagedRulesetSpec}};
+use kflare_api::rules::{
+    RuleBase,
+    managed_ruleset::{KnownRuleset, ManagedRulesetSpec},
+};
 use serde_json::{Value, json};
 
 use super::{Action, RuleKind};

@@ -39,7 +39,13 @@ pub fn mark(resource: &ObjectKey) -> String {
 }
 
 /// What a spec asks for, in canonical form.
-pub fn body(mark: &str, expression: &str, description: Option<&str>, enabled: bool, action: &Action) -> Map<String, Value> {
+pub fn body(
+    mark: &str,
+    expression: &str,
+    description: Option<&str>,
+    enabled: bool,
+    action: &Action,
+) -> Map<String, Value> {
     let name = action.name.as_str().unwrap_or_default();
     let mut body = fields(
         mark,
@@ -188,7 +194,10 @@ mod tests {
         assert_eq!(distinct.len(), marks.len());
         for mark in &marks {
             assert_eq!(mark.len(), 39);
-            assert!(mark.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_'));
+            assert!(
+                mark.bytes()
+                    .all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_')
+            );
         }
         // It is written at Cloudflare and must never change.
         assert_eq!(of("WAFCustomRule", "web", "a"), marks[0]);

@@ -86,7 +86,12 @@ fn id() -> BoxedStrategy<Value> {
 }
 
 fn expression() -> BoxedStrategy<Value> {
-    const ALL: [&str; 4] = ["true", "ip.src in $office", " http.host eq \"a\" \n", "lower(http.host)"];
+    const ALL: [&str; 4] = [
+        "true",
+        "ip.src in $office",
+        " http.host eq \"a\" \n",
+        "lower(http.host)",
+    ];
     select(&ALL[..]).prop_map(Value::from).boxed()
 }
 
@@ -122,7 +127,10 @@ fn response() -> BoxedStrategy<Value> {
 fn waf_custom() -> impl Strategy<Value = Value> {
     let skip = object(vec![
         may("ruleset", Just(json!("current"))),
-        may("phases", words(&["http_ratelimit", "http_request_sbfm", "http_request_firewall_managed"])),
+        may(
+            "phases",
+            words(&["http_ratelimit", "http_request_sbfm", "http_request_firewall_managed"]),
+        ),
         may("products", words(&["waf", "bic", "hot", "uaBlock", "zoneLockdown"])),
     ]);
     prop_oneof![
@@ -135,13 +143,19 @@ fn waf_custom() -> impl Strategy<Value = Value> {
             must("actionParameters", skip),
             may("logging", object(vec![must("enabled", flag())])),
         ]),
-        rule_with(vec![must("action", word(&["challenge", "js_challenge", "managed_challenge", "log"]))]),
+        rule_with(vec![must(
+            "action",
+            word(&["challenge", "js_challenge", "managed_challenge", "log"])
+        )]),
     ]
 }
 
 fn rate_limit() -> impl Strategy<Value = Value> {
     let counted = object(vec![
-        must("characteristics", words(&["cf.colo.id", "ip.src", "cf.unique_visitor_id"])),
+        must(
+            "characteristics",
+            words(&["cf.colo.id", "ip.src", "cf.unique_visitor_id"]),
+        ),
         must("period", number(10, 3600)),
         may("requestsPerPeriod", number(1, 1000)),
         may("mitigationTimeout", number(0, 3600)),
@@ -170,7 +184,10 @@ fn managed_ruleset() -> impl Strategy<Value = Value> {
         object(fields)
     };
     let category = with(overridden(), vec![must("category", text())]);
-    let rule = with(overridden(), vec![must("id", id()), may("scoreThreshold", number(0, 100))]);
+    let rule = with(
+        overridden(),
+        vec![must("id", id()), may("scoreThreshold", number(0, 100))],
+    );
     let overrides = with(
         overridden(),
         vec![
@@ -207,7 +224,10 @@ fn transform() -> impl Strategy<Value = Value> {
 fn redirect() -> impl Strategy<Value = Value> {
     let target = object(vec![
         must("targetURL", value_or_expression()),
-        may("statusCode", select(&[301, 302, 303, 307, 308][..]).prop_map(Value::from)),
+        may(
+            "statusCode",
+            select(&[301, 302, 303, 307, 308][..]).prop_map(Value::from),
+        ),
         may("preserveQueryString", flag()),
     ]);
     rule_with(vec![must("fromValue", target)])
@@ -219,7 +239,10 @@ fn cache() -> impl Strategy<Value = Value> {
         (100..599, 0..99).prop_map(|(from, value)| json!({ "statusCodeRange": { "from": from }, "value": value })),
     ];
     let edge = object(vec![
-        must("mode", word(&["respect_origin", "bypass_by_default", "override_origin"])),
+        must(
+            "mode",
+            word(&["respect_origin", "bypass_by_default", "override_origin"]),
+        ),
         may("default", number(0, 99)),
         may("statusCodeTTL", vec(by_status, 0..3).prop_map(Value::from)),
     ]);
@@ -230,32 +253,53 @@ fn cache() -> impl Strategy<Value = Value> {
     ];
     let names = || words(&["x-a", "x-b", "x-c"]);
     let key = object(vec![
-        may("queryString", prop_oneof![
-            parameters.clone().prop_map(|it| json!({ "include": it })),
-            parameters.prop_map(|it| json!({ "exclude": it })),
-        ]),
+        may(
+            "queryString",
+            prop_oneof![
+                parameters.clone().prop_map(|it| json!({ "include": it })),
+                parameters.prop_map(|it| json!({ "exclude": it })),
+            ],
+        ),
         may(
             "header",
-            object(vec![may("include", names()), may("checkPresence", names()), may("excludeOrigin", flag())]),
+            object(vec![
+                may("include", names()),
+                may("checkPresence", names()),
+                may("excludeOrigin", flag()),
+            ]),
         ),
-        may("cookie", object(vec![may("include", names()), may("checkPresence", names())])),
-        may("user", object(vec![may("deviceType", flag()), may("geo", flag()), may("lang", flag())])),
+        may(
+            "cookie",
+            object(vec![may("include", names()), may("checkPresence", names())]),
+        ),
+        may(
+            "user",
+            object(vec![may("deviceType", flag()), may("geo", flag()), may("lang", flag())]),
+        ),
         may("host", object(vec![may("resolved", flag())])),
     ]);
     let vary = object(vec![
         may("default", object(vec![must("action", word(&["bypass", "normalize"]))])),
-        may("headers", prop_oneof![
-            Just(json!({})),
-            Just(json!({ "accept": { "action": "normalize", "mediaTypes": ["image/webp"] } })),
-            Just(json!({ "accept-language": { "action": "normalize", "languages": ["fr", "en"] }, "x": { "action": "bypass" } })),
-        ]),
+        may(
+            "headers",
+            prop_oneof![
+                Just(json!({})),
+                Just(json!({ "accept": { "action": "normalize", "mediaTypes": ["image/webp"] } })),
+                Just(
+                    json!({ "accept-language": { "action": "normalize", "languages": ["fr", "en"] }, "x": { "action": "bypass" } })
+                ),
+            ],
+        ),
     ]);
     rule_with(vec![
         may("cache", flag()),
         may("edgeTTL", edge),
         may(
             "browserTTL",
-            object(vec![must("mode", word(&["bypass", "override_origin"])), may("default", number(0, 99))]),
+            object(vec![
+                must("mode", word(&["bypass", "override_origin"])),
+                may("default", number(0, 99)),
+            ]),
         ),
         may(
             "cacheKey",
@@ -306,7 +350,10 @@ fn configuration() -> impl Strategy<Value = Value> {
 
 fn origin() -> impl Strategy<Value = Value> {
     rule_with(vec![
-        may("origin", object(vec![may("port", number(1, 65535)), may("host", text())])),
+        may(
+            "origin",
+            object(vec![may("port", number(1, 65535)), may("host", text())]),
+        ),
         may("hostHeader", text()),
         may("sni", text()),
     ])

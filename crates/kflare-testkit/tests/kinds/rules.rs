@@ -46,7 +46,10 @@ fn each_is_made_once_beside_those_of_others_and_nothing_is_written_afterwards() 
             let ours = &rules[1];
             let reference = ours["ref"].as_str().unwrap();
             assert!(reference.starts_with("kflare_") && reference.len() == 39, "{reference}");
-            let entry_point = stage.cloudflare.entry_point(crate::stage::DOMAIN, sample.phase).unwrap();
+            let entry_point = stage
+                .cloudflare
+                .entry_point(crate::stage::DOMAIN, sample.phase)
+                .unwrap();
             let metadata = json!({
                 "rulesetID": entry_point["id"], "ruleID": ours["id"], "ref": reference, "version": "1",
             });
@@ -73,14 +76,23 @@ fn what_somebody_else_changes_is_put_right_and_named() {
         for (sample, id) in samples.iter().zip(&ids) {
             stage.foreign_rule_patch(sample.phase, &stage.rule_id(id).unwrap(), &sample.drift);
         }
-        for ((sample, id), before) in samples.iter().zip(&ids).zip(&before) {
-            let right = |stage: &Stage| without_versions(stage.rule_of(sample.phase, id)) == *before;
-            assert!(!right(&stage), "{id}: the drift is none");
-            stage.until("put right", right).await;
-            stage.until("told", |stage| stage.times_told(id, "DriftCorrected") == 1).await;
+        let right =
+            |stage: &Stage, nth: usize| without_versions(stage.rule_of(samples[nth].phase, &ids[nth])) == before[nth];
+        for (nth, id) in ids.iter().enumerate() {
+            assert!(!right(&stage, nth), "{id}: the drift is none");
+        }
+        for (nth, id) in ids.iter().enumerate() {
+            stage.until("put right", |stage| right(stage, nth)).await;
+            stage
+                .until("told", |stage| stage.times_told(id, "DriftCorrected") == 1)
+                .await;
         }
         let words = ["enabled: false -> true", "expression: "];
-        assert!(stage.told(&ids[0], "DriftCorrected", &words), "{:?}", stage.user.events(&ids[0]));
+        assert!(
+            stage.told(&ids[0], "DriftCorrected", &words),
+            "{:?}",
+            stage.user.events(&ids[0])
+        );
         assert_theirs_untouched(&stage, &samples);
     });
 }
@@ -97,7 +109,12 @@ fn a_changed_spec_is_one_write_and_the_rule_keeps_its_id() {
             assert_eq!(stage.rule_id(id), rule_id);
             assert_eq!(stage.rule_of(sample.phase, id).pointer(pointer), Some(value), "{id}");
             let since = stage.since(&mark);
-            assert_eq!(since.cloudflare_writes().len(), 1, "{id}: {:#?}", since.cloudflare_writes());
+            assert_eq!(
+                since.cloudflare_writes().len(),
+                1,
+                "{id}: {:#?}",
+                since.cloudflare_writes()
+            );
         }
         assert_theirs_untouched(&stage, &samples);
     });
@@ -143,7 +160,9 @@ fn a_rule_that_is_kept_is_found_again_by_its_mark_and_taken_only_when_asked() {
         }
         stage.since(&mark).assert_no_cloudflare_write();
         for id in &ids {
-            stage.user.annotate(id, names::ADOPTION_POLICY, Some("adopt-if-matching"));
+            stage
+                .user
+                .annotate(id, names::ADOPTION_POLICY, Some("adopt-if-matching"));
         }
         stage.ready(&ids).await;
         for (id, rule_id) in ids.iter().zip(&rule_ids) {
@@ -173,9 +192,16 @@ fn a_rule_deleted_by_hand_is_made_again() {
         }
         for (sample, id) in samples.iter().zip(&ids) {
             stage
-                .until("made again", |stage| stage.rules(sample.phase).len() == 2 && stage.user.is_ready(id))
+                .until("made again", |stage| {
+                    stage.rules(sample.phase).len() == 2 && stage.user.is_ready(id)
+                })
                 .await;
-            assert!(stage.rules(sample.phase).iter().any(|it| it["id"] == stage.rule_id(id).unwrap().as_str()));
+            assert!(
+                stage
+                    .rules(sample.phase)
+                    .iter()
+                    .any(|it| it["id"] == stage.rule_id(id).unwrap().as_str())
+            );
         }
         assert_theirs_untouched(&stage, &samples);
     });
@@ -214,7 +240,9 @@ fn an_observed_rule_is_looked_at_and_not_made() {
     play_in_zone(Plan::Enterprise, |stage| async move {
         let mark = stage.mark();
         let samples = samples();
-        let observed = samples.iter().map(|it| annotated(it.manifest(), names::MODE, "observe"));
+        let observed = samples
+            .iter()
+            .map(|it| annotated(it.manifest(), names::MODE, "observe"));
         let ids: Vec<ObjectId> = observed.map(|it| stage.create(it)).collect();
         for id in &ids {
             stage.says(id, "False", "Observing").await;

@@ -88,7 +88,11 @@ fn a_hundred_rules_cost_a_write_each_and_one_read_serves_them_all() {
         stage.rest(HOUR).await;
         let since = stage.since(&mark);
         since.assert_no_write();
-        let reads = since.calls.iter().filter(|call| call.path.contains("entrypoint")).count();
+        let reads = since
+            .calls
+            .iter()
+            .filter(|call| call.path.contains("entrypoint"))
+            .count();
         // Every ten minutes, give or take.
         assert!((4..=8).contains(&reads), "{reads} reads in an hour");
     });

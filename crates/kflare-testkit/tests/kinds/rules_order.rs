@@ -68,7 +68,9 @@ fn rules_that_somebody_swapped_are_put_back_with_one_write() {
         stage.foreign_rule_patch(WAF, &deny, &json!({ "position": { "after": allow } }));
         assert_eq!(order(&stage, &ids), ["allow", "deny"]);
         let mark = stage.mark();
-        stage.until("put back", |stage| order(stage, &ids) == ["deny", "allow"]).await;
+        stage
+            .until("put back", |stage| order(stage, &ids) == ["deny", "allow"])
+            .await;
         stage.rest(MINUTE).await;
         let since = stage.since(&mark);
         let writes = since.cloudflare_writes();
@@ -78,7 +80,9 @@ fn rules_that_somebody_swapped_are_put_back_with_one_write() {
         // A new order in the specs is one write, too.
         let mark = stage.mark();
         stage.user.edit_spec(&ids[1], &json!({ "priority": 0 }));
-        stage.until("turned round", |stage| order(stage, &ids) == ["allow", "deny"]).await;
+        stage
+            .until("turned round", |stage| order(stage, &ids) == ["allow", "deny"])
+            .await;
         stage.ready(&ids).await;
         assert_eq!(stage.since(&mark).cloudflare_writes().len(), 1);
     });
@@ -109,7 +113,11 @@ fn foreign_edit(stage: &Stage, rng: &mut StdRng) {
         (0, Some(id)) => {
             stage.cloudflare.foreign_delete_rule(DOMAIN, WAF, id).unwrap();
         }
-        (1, Some(id)) => stage.foreign_rule_patch(WAF, id, &json!({ "description": format!("theirs {}", rng.random::<u8>()) })),
+        (1, Some(id)) => stage.foreign_rule_patch(
+            WAF,
+            id,
+            &json!({ "description": format!("theirs {}", rng.random::<u8>()) }),
+        ),
         // Any rule may be moved by hand, ours too.
         (2 | 3, _) if !rules.is_empty() => {
             let moved = rules.choose(rng).unwrap().clone();
@@ -137,11 +145,14 @@ fn own_edit(stage: &Stage, rng: &mut StdRng, number: usize, ours: &mut Vec<Ours>
         (0, Some(at)) => stage.user.delete(&ours.swap_remove(at).id),
         (1, Some(at)) => {
             ours[at].priority = rng.random_range(0..4);
-            stage.user.edit_spec(&ours[at].id, &json!({ "priority": ours[at].priority }));
+            stage
+                .user
+                .edit_spec(&ours[at].id, &json!({ "priority": ours[at].priority }));
         }
-        (2, Some(at)) => stage
-            .user
-            .edit_spec(&ours[at].id, &json!({ "description": format!("ours {}", rng.random::<u8>()) })),
+        (2, Some(at)) => stage.user.edit_spec(
+            &ours[at].id,
+            &json!({ "description": format!("ours {}", rng.random::<u8>()) }),
+        ),
         _ => {
             let priority = rng.random_range(0..4);
             let name = format!("{}-{number}", ["x", "m", "a"][number % 3]);

@@ -34,7 +34,11 @@ pub fn samples() -> Vec<Sample> {
             name: "waf",
             phase: Phase::HttpRequestFirewallCustom,
             spec: json!({ "expression": "ip.src eq 192.0.2.1", "action": "block", "description": "ours" }),
-            edit: (json!({ "action": "managed_challenge" }), "/action", json!("managed_challenge")),
+            edit: (
+                json!({ "action": "managed_challenge" }),
+                "/action",
+                json!("managed_challenge"),
+            ),
             drift: json!({ "enabled": false, "expression": "ip.src eq 192.0.2.66" }),
             foreign: json!({ "expression": "ip.src eq 198.51.100.1", "action": "block" }),
         },
@@ -218,7 +222,11 @@ pub fn samples() -> Vec<Sample> {
             name: "origin",
             phase: Phase::HttpRequestOrigin,
             spec: json!({ "expression": "true", "origin": { "port": 8443 } }),
-            edit: (json!({ "origin": { "port": 2096 } }), "/action_parameters/origin/port", json!(2096)),
+            edit: (
+                json!({ "origin": { "port": 2096 } }),
+                "/action_parameters/origin/port",
+                json!(2096),
+            ),
             drift: json!({ "action_parameters": { "origin": { "port": 8443 }, "host_header": "theirs.example" } }),
             foreign: json!({
                 "expression": "false", "action": "route", "action_parameters": { "origin": { "port": 8080 } },
@@ -291,7 +299,9 @@ impl Stage {
 
     /// The id of the rule that a resource has recorded.
     pub fn rule_id(&self, id: &ObjectId) -> Option<String> {
-        self.status(id)["cloudflareMetadata"]["ruleID"].as_str().map(str::to_owned)
+        self.status(id)["cloudflareMetadata"]["ruleID"]
+            .as_str()
+            .map(str::to_owned)
     }
 
     /// The rule of a resource, as Cloudflare has it.

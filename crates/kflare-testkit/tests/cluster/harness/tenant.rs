@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base64::Engine as _;
 use k8s_openapi::api::core::v1::Secret;
 use kflare_api::{
-    CacheRule, CloudflareAccount, ConfigurationRule, DNSRecord, ManagedRuleset, OriginRule, RateLimitRule, RedirectRule,
-    TransformRule, WAFCustomRule, Zone, names,
+    CacheRule, CloudflareAccount, ConfigurationRule, DNSRecord, ManagedRuleset, OriginRule, RateLimitRule,
+    RedirectRule, TransformRule, WAFCustomRule, Zone, names,
 };
 use kflare_sim::{AccountSeed, Area, Grant, Permission, Seed, UserSeed};
 use kflare_testkit::cluster::{TestNamespace, diagnose};
