@@ -118,8 +118,8 @@ pub struct Failure {
 /// A create that was refused for good.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// What was refused.
-    pub fingerprint: String,
+    /// What was refused; see [`crate::refusals::fingerprint`]. None when it is not known what stood in its place at that moment.
+    pub fingerprint: Option<String>,
     /// When somebody looks whether something has changed.
     pub look_again: Instant,
 }

@@ -348,10 +348,11 @@ impl Pass<'_> {
                         self.context
                             .refusals()
                             .refused(&object, collection, class, &self.context.chance);
+                        let as_seen = !matches!(class, Class::InTheWay(_)) || self.stands_as(work, neighbours).await;
                         let look_again = self.look_again(work);
                         return Err(Failure {
                             refused: Some(Refused {
-                                fingerprint,
+                                fingerprint: as_seen.then_some(fingerprint),
                                 look_again,
                             }),
                             ..failed.failure
@@ -370,6 +371,14 @@ impl Pass<'_> {
             format!("created {}", remote.id),
         );
         self.record_created(&object, work, &remote).await
+    }
+
+    /// Whether the same objects as before stand in the place of the wanted one. If not, a create was refused in another state
+    /// than the one that was looked at: something made in the meantime, perhaps in the same batch, was in the way.
+    async fn stands_as(&self, work: &Work, before: &[Remote]) -> bool {
+        let Work { prepared, client } = work;
+        let found = self.kind.find(client, &prepared.scope, &prepared.desired.key).await;
+        found.is_ok_and(|now| refusals::standing(&now) == refusals::standing(before))
     }
 
     /// When to look whether what was refused may be possible now.

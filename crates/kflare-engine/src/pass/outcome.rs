@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::{Next, Pass, Work};
@@ -147,11 +147,9 @@ impl Pass<'_> {
         let Plan::Blocked { reason, message, .. } = plan else {
             return Next::Settled;
         };
-        let mut status = report::status_of(object);
-        status.remove("cloudflareMetadata");
-        status.remove("ownership");
         let next = Next::Retry(Class::Blocked(reason.clone()));
-        report::write(self.context, object, status, &Ready::no(reason.clone(), message), next).await
+        let ready = Ready::no(reason.clone(), message);
+        report::write(self.context, object, without_object(object), &ready, next).await
     }
 
     fn is_new(&self, object: &Object) -> bool {
@@ -280,8 +278,11 @@ impl Pass<'_> {
             look_again,
         }) = failure.refused
         {
-            let mut status = report::status_of(&object);
-            status.insert(refusals::FIELD.to_owned(), json!(fingerprint));
+            // It was to be created, so that what is recorded is gone.
+            let mut status = without_object(&object);
+            if let Some(fingerprint) = fingerprint {
+                status.insert(refusals::FIELD.to_owned(), json!(fingerprint));
+            }
             let (ready, next) = (Ready::no(reason, message), Next::At(look_again, Priority::DriftCheck));
             return report::write(self.context, &object, status, &ready, next).await;
         }
@@ -294,6 +295,15 @@ impl Pass<'_> {
         };
         report::ready(self.context, &object, &Ready::no(reason, message), next).await
     }
+}
+
+/// The status of a resource whose object is gone, to start from.
+fn without_object(object: &Object) -> Map<String, Value> {
+    let mut status = report::status_of(object);
+    for field in ["cloudflareMetadata", "ownership", "appliedHash", "appliedRevision"] {
+        status.remove(field);
+    }
+    status
 }
 
 /// A message, with what has no effect.
