@@ -200,9 +200,11 @@ impl Pass<'_> {
         }
         let now = client.server_time();
         let plan = decide_with(self.context, self.kind, object, prepared, &observed, &recorded, now);
+        // While nothing is done about it, the condition says so, once.
         if recorded.id.is_some()
             && observed.recorded.is_none()
             && self.kind.descriptor().lifecycle == Lifecycle::Managed
+            && !prepared_observes(prepared)
         {
             let id = recorded.id.unwrap_or_default();
             let note = format!("{id} no longer exists at Cloudflare: {}", plan.action());

@@ -210,3 +210,25 @@ fn what_is_gone_and_refused_is_asked_for_and_told_of_once() {
         assert_eq!(stage.status(&id)["ownership"]["origin"], "Created");
     });
 }
+
+/// While a record is only observed nothing is done about a loss, and each look told of it anew.
+#[test]
+fn what_is_gone_while_it_is_only_observed_is_told_of_once() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let id = stage.create(annotated(record("x", a("x")), names::DRIFT_CHECK_INTERVAL, "90s"));
+        stage.ready(std::slice::from_ref(&id)).await;
+        stage.user.annotate(&id, names::MODE, Some("observe"));
+        stage
+            .until("observed", |stage| !stage.status(&id)["plan"].is_null())
+            .await;
+        stage
+            .cloudflare
+            .foreign_delete(DOMAIN, &stage.recorded(&id).unwrap())
+            .unwrap();
+        stage.says(&id, "False", "Observing").await;
+        let told = stage.user.events(&id).len();
+        stage.rest(2 * HOUR).await;
+        assert_eq!(stage.user.events(&id).len(), told, "{:#?}", stage.user.events(&id));
+        assert!(stage.told(&id, "Observing", &["create"]));
+    });
+}
