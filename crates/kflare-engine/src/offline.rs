@@ -20,7 +20,7 @@ use crate::{
     plan::Plan,
     policy::is_paused,
     reason::Reason,
-    resolve::{Defaults, ParentRule, Prepared, prepare, with_recorded},
+    resolve::{Defaults, ParentRule, Prepared, prepare, with_recorded, without_recorded},
 };
 
 /// What would happen with one resource.
@@ -259,7 +259,16 @@ fn note_found(
         let key = &prepared.desired.key;
         observed.candidates.iter().find(|remote| remote.key == *key)
     });
-    let (Some(remote), Some(id_field)) = (found, kind.descriptor().id_field()) else {
+    let Some(id_field) = kind.descriptor().id_field() else {
+        return;
+    };
+    let Some(remote) = found else {
+        // What is recorded is gone: for dependents it is as if it had never been.
+        if object.recorded(Some(id_field)).id.is_some() {
+            let mut noted = without_recorded(object);
+            noted.resource_version.push('+');
+            index.apply(noted);
+        }
         return;
     };
     if matches!(plan, Plan::Blocked { reason, .. } if *reason == kind.descriptor().reasons.claimed) {

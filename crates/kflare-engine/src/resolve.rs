@@ -239,3 +239,12 @@ pub fn with_recorded(object: &Object, id_field: &str, id: &str, metadata: &serde
     object.status = status.into();
     object
 }
+
+/// The status of `object` with nothing recorded, as a plan run needs it for the dependents of an object that is gone.
+pub fn without_recorded(object: &Object) -> Object {
+    let mut object = object.clone();
+    let mut status = object.status.fields();
+    status.remove("cloudflareMetadata");
+    object.status = status.into();
+    object
+}
