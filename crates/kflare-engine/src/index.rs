@@ -438,10 +438,13 @@ impl Index {
         };
         match old {
             Some(old) if old.uid == new.uid => {
-                // A record that vanishes from status was taken away by somebody else.
+                // A record that vanishes from status was taken away by somebody else, or is gone: no wish of a user either way.
                 let lost = self.recorded_id(old).is_some() && self.recorded_id(new).is_none();
-                if old.trigger() != new.trigger() || lost {
+                if old.trigger() != new.trigger() {
                     wakes.push((new.key.clone(), own));
+                } else if lost {
+                    let lane = if new.deleting { own } else { Priority::Dependent };
+                    wakes.push((new.key.clone(), lane));
                 }
                 if self.export(old) != self.export(new) {
                     wakes.extend(
