@@ -42,6 +42,7 @@ def seed(base):
                 {"value": f"{WORD}-user", "permissions": [zone, "dns.write", "account.read"]},
                 {"value": f"{WORD}-account", "account": ACCOUNT, "permissions": [zone, "dns.write"]},
                 {"value": f"{WORD}-reader", "permissions": ["zone.read", "dns.read"]},
+                {"value": f"{WORD}-stores", "account": ACCOUNT, "permissions": ["kv.write", "r2.write", "d1.write"]},
             ],
         },
     )
@@ -165,6 +166,81 @@ def batches(base, zone):
     expect("h001.example.com.\t300\tIN\tA\t192.0.2.1" in sdk.dns.records.export(zone_id=zone), "an export")
 
 
+def kv_namespaces(base):
+    sdk = client(base, "stores")
+    made = sdk.kv.namespaces.create(account_id=ACCOUNT, title="sessions")
+    expect(made.supports_url_encoding, "a new namespace")
+    refused(lambda: sdk.kv.namespaces.create(account_id=ACCOUNT, title="sessions"), 400, 10014)
+    for number in range(30):
+        sdk.kv.namespaces.create(account_id=ACCOUNT, title=f"n{number:02}")
+    ids = [entry.id for entry in sdk.kv.namespaces.list(account_id=ACCOUNT)]
+    expect(len(ids) == 31 and ids == sorted(ids), f"31 namespaces by id over pages of 20, not {len(ids)}")
+    renamed = sdk.kv.namespaces.update(namespace_id=made.id, account_id=ACCOUNT, title="carts")
+    expect((renamed.id, renamed.title) == (made.id, "carts"), "a renamed namespace")
+    expect(sdk.kv.namespaces.get(namespace_id=made.id, account_id=ACCOUNT).title == "carts", "a namespace by id")
+    sdk.kv.namespaces.delete(namespace_id=made.id, account_id=ACCOUNT)
+    refused(lambda: sdk.kv.namespaces.get(namespace_id=made.id, account_id=ACCOUNT), 404, 10013)
+
+
+def r2_buckets(base):
+    sdk = client(base, "stores")
+    eu = {"account_id": ACCOUNT, "cf_r2_jurisdiction": "eu"}
+    made = sdk.r2.buckets.create(name="assets", location_hint="weur", **eu)
+    expect((made.jurisdiction, made.storage_class) == ("eu", "Standard"), "a new bucket")
+    refused(lambda: sdk.r2.buckets.create(name="assets", **eu), 409, 10004)
+    refused(lambda: sdk.r2.buckets.get(bucket_name="assets", account_id=ACCOUNT), 404, 10006)
+    for number in range(5):
+        sdk.r2.buckets.create(name=f"bk{number}", **eu)
+    first = sdk.r2.buckets.list(per_page=4, **eu)
+    expect([entry.name for entry in first.buckets] == ["assets", "bk0", "bk1", "bk2"], "buckets by name")
+    rest = sdk.r2.buckets.list(start_after="bk2", **eu)
+    expect([entry.name for entry in rest.buckets] == ["bk3", "bk4"], "buckets after a name")
+    sdk.r2.buckets.edit(bucket_name="assets", storage_class="InfrequentAccess", **eu)
+    expect(sdk.r2.buckets.get(bucket_name="assets", **eu).storage_class == "InfrequentAccess", "a changed class")
+    refused(lambda: sdk.r2.buckets.cors.get(bucket_name="assets", **eu), 404, 10059)
+    rule = {"allowed": {"methods": ["GET"], "origins": ["https://www.example.com"]}, "max_age_seconds": 3600}
+    sdk.r2.buckets.cors.update(bucket_name="assets", rules=[rule], **eu)
+    (seen,) = sdk.r2.buckets.cors.get(bucket_name="assets", **eu).rules
+    expect((seen.allowed.methods, seen.max_age_seconds) == (["GET"], 3600), "a CORS rule")
+    sdk.r2.buckets.cors.delete(bucket_name="assets", **eu)
+    (default,) = sdk.r2.buckets.lifecycle.get(bucket_name="assets", **eu).rules
+    expect(default.abort_multipart_uploads_transition.condition.max_age == 604800, "the rule of a new bucket")
+    logs = {
+        "id": "logs",
+        "enabled": True,
+        "conditions": {"prefix": "logs/"},
+        "delete_objects_transition": {"condition": {"type": "Age", "max_age": 86400}},
+    }
+    sdk.r2.buckets.lifecycle.update(bucket_name="assets", rules=[logs], **eu)
+    (seen,) = sdk.r2.buckets.lifecycle.get(bucket_name="assets", **eu).rules
+    expect(seen.delete_objects_transition.condition.max_age == 86400, "a lifecycle rule")
+    objects = f"accounts/{ACCOUNT}/r2/assets/objects"
+    control(base, "PUT", objects, {"count": 1, "jurisdiction": "eu"})
+    refused(lambda: sdk.r2.buckets.delete(bucket_name="assets", **eu), 409, 10008)
+    control(base, "PUT", objects, {"count": 0, "jurisdiction": "eu"})
+    sdk.r2.buckets.delete(bucket_name="assets", **eu)
+    refused(lambda: sdk.r2.buckets.get(bucket_name="assets", **eu), 404, 10006)
+
+
+def d1_databases(base):
+    sdk = client(base, "stores")
+    made = sdk.d1.database.create(account_id=ACCOUNT, name="shop", primary_location_hint="weur")
+    expect((made.version, made.read_replication.mode) == ("production", "disabled"), "a new database")
+    refused(lambda: sdk.d1.database.create(account_id=ACCOUNT, name="shop"), 400, 7502)
+    refused(lambda: sdk.d1.database.create(account_id=ACCOUNT, name="x", jurisdiction="mars"), 400, 7400)
+    sdk.d1.database.create(account_id=ACCOUNT, name="other")
+    names = {entry.name for entry in sdk.d1.database.list(account_id=ACCOUNT)}
+    expect(names == {"shop", "other"}, f"two databases, not {names}")
+    found = list(sdk.d1.database.list(account_id=ACCOUNT, name="shop"))
+    expect([entry.uuid for entry in found] == [made.uuid], "a database by name")
+    one = {"database_id": made.uuid, "account_id": ACCOUNT}
+    changed = sdk.d1.database.edit(read_replication={"mode": "auto"}, **one)
+    expect(changed.read_replication.mode == "auto", "replicas")
+    expect(sdk.d1.database.get(**one).read_replication.mode == "auto", "a database by id")
+    sdk.d1.database.delete(**one)
+    refused(lambda: sdk.d1.database.get(**one), 404, 7404)
+
+
 def main():
     base = (sys.argv[1] if len(sys.argv) > 1 else os.environ.get("KFLARE_SIM_URL", "http://127.0.0.1:8080")).rstrip("/")
     seed(base)
@@ -176,6 +252,12 @@ def main():
     print("OK records are normalised, changed, refused on conflict and deleted")
     batches(base, zone)
     print("OK 250 records in a batch, listed over pages; a refused batch has no effect")
+    kv_namespaces(base)
+    print("OK KV namespaces are created, listed over pages, renamed, refused on conflict and deleted")
+    r2_buckets(base)
+    print("OK buckets are seen in their jurisdiction only, have rules, and stay while they hold objects")
+    d1_databases(base)
+    print("OK databases are created, listed, found, changed, refused on conflict and deleted")
 
 
 try:

@@ -7,8 +7,13 @@
 
 pub mod account;
 pub mod common;
+pub mod d1_database;
 pub mod dns_record;
+pub mod kv_namespace;
+pub mod location;
 pub mod names;
+pub mod r2_bucket;
+pub mod r2_rules;
 pub mod record_type;
 mod schema;
 pub mod zone;
@@ -17,11 +22,21 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::CustomResourceExt;
 
 pub use account::CloudflareAccount;
+pub use d1_database::D1Database;
 pub use dns_record::DNSRecord;
+pub use kv_namespace::KVNamespace;
+pub use r2_bucket::R2Bucket;
 pub use record_type::RecordType;
 pub use zone::Zone;
 
 /// The definition of every kind, parents before children. The order does not change from run to run.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    vec![CloudflareAccount::crd(), Zone::crd(), DNSRecord::crd()]
+    vec![
+        CloudflareAccount::crd(),
+        Zone::crd(),
+        DNSRecord::crd(),
+        KVNamespace::crd(),
+        R2Bucket::crd(),
+        D1Database::crd(),
+    ]
 }

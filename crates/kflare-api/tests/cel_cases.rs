@@ -128,6 +128,9 @@ fn accepted_objects_read_as_their_type() {
                 "CloudflareAccount" => serde_json::from_value::<kflare_api::CloudflareAccount>(object).map(drop),
                 "Zone" => serde_json::from_value::<kflare_api::Zone>(object).map(drop),
                 "DNSRecord" => serde_json::from_value::<kflare_api::DNSRecord>(object).map(drop),
+                "KVNamespace" => serde_json::from_value::<kflare_api::KVNamespace>(object).map(drop),
+                "R2Bucket" => serde_json::from_value::<kflare_api::R2Bucket>(object).map(drop),
+                "D1Database" => serde_json::from_value::<kflare_api::D1Database>(object).map(drop),
                 kind => panic!("{kind} is no kind"),
             };
             assert!(read.is_ok(), "{}: {read:?}", case.name);

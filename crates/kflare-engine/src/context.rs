@@ -337,7 +337,7 @@ impl Drop for Parked<'_> {
 /// The claims of the store, as one resource sees them.
 pub(crate) struct ClaimsFor<'a> {
     pub context: &'a Context,
-    pub collection: &'a str,
+    pub collection: &'a CollectionKey,
     pub asking: &'a ObjectKey,
 }
 

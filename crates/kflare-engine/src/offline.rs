@@ -12,7 +12,7 @@ use crate::{
     collections::{Collections, Freshness},
     credentials::Credentials,
     decide::{Claims, Observed, Situation, decide, decide_deletion},
-    index::{Index, Kinds},
+    index::{CollectionKey, Index, Kinds},
     kind::{Kind, Lifecycle},
     object::{Object, ObjectKey},
     observe::{FEW, Look, observe},
@@ -67,7 +67,7 @@ pub struct Manifests {
 
 struct NoClaims<'a> {
     index: &'a Index,
-    collection: &'a str,
+    collection: &'a CollectionKey,
     asking: &'a ObjectKey,
 }
 
@@ -235,7 +235,7 @@ impl Manifests {
             adoption: prepared.policy.adoption,
             claims: &NoClaims {
                 index: &self.index,
-                collection: &descriptor.collection,
+                collection: &prepared.collection,
                 asking: key,
             },
         });
@@ -274,7 +274,7 @@ fn note_found(
     if matches!(plan, Plan::Blocked { reason, .. } if *reason == kind.descriptor().reasons.claimed) {
         return;
     }
-    let mut noted = with_recorded(object, id_field, &remote.id, &remote.metadata);
+    let mut noted = with_recorded(object, id_field, &remote.id, &prepared.scope, &remote.metadata);
     noted.resource_version.push('+');
     index.apply(noted);
 }

@@ -3,6 +3,7 @@
 //! A new kind is one module here and one line in [`kinds`]; `docs/adding-a-kind.md` walks through it.
 
 pub mod account;
+pub mod account_objects;
 pub mod dns;
 pub mod dns_record;
 pub mod zone;
@@ -41,6 +42,9 @@ fn all() -> impl Iterator<Item = Box<dyn Kind>> {
         erase(account::AccountAdapter::new()),
         erase(zone::ZoneAdapter::new()),
         erase(dns_record::RecordAdapter::new()),
+        erase(account_objects::kv::NamespaceAdapter::new()),
+        erase(account_objects::r2::BucketAdapter::new()),
+        erase(account_objects::d1::DatabaseAdapter::new()),
     ]
     .into_iter()
 }

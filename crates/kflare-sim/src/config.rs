@@ -147,6 +147,10 @@ pub struct Quirks {
     pub svcb_params: ParamsForm,
     /// How refusals of DNS records are wrapped.
     pub dns_errors: DnsErrorForm,
+    /// How the location of a bucket is answered.
+    pub r2_location: LocationForm,
+    /// How lifecycle rules of buckets are answered.
+    pub r2_lifecycle: LifecycleForm,
 }
 
 /// Forms of TXT content.
@@ -210,4 +214,26 @@ pub enum DnsErrorForm {
     Chained,
     /// The cause itself, as Cloudflare announced for the end of 2024.
     Direct,
+}
+
+/// Forms of a bucket's location.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LocationForm {
+    /// `weur`, as it is sent and documented.
+    #[default]
+    Lower,
+    /// `WEUR`, as some answers have it.
+    Upper,
+}
+
+/// Forms of lifecycle rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LifecycleForm {
+    /// As they were sent.
+    #[default]
+    AsSent,
+    /// With empty transitions in the place of those that were not sent.
+    Padded,
 }

@@ -80,6 +80,8 @@ pub(crate) enum ReplyBody {
         info: Option<Map<String, Value>>,
     },
     Errors(Vec<ApiError>),
+    /// Errors in an envelope that has neither `result` nor `messages`.
+    BareErrors(Vec<ApiError>),
     Text {
         content_type: &'static str,
         text: String,
@@ -114,6 +116,31 @@ impl Reply {
         }
     }
 
+    /// A refusal in an envelope that has neither `result` nor `messages` (seen live on D1).
+    pub(crate) fn bare_errors(refusal: Refusal) -> Self {
+        Self {
+            status: refusal.status,
+            body: ReplyBody::BareErrors(refusal.errors),
+            retry_after: None,
+        }
+    }
+
+    /// With this `result_info`.
+    pub(crate) fn with_info(mut self, given: Map<String, Value>) -> Self {
+        if let ReplyBody::Result { info, .. } = &mut self.body {
+            *info = Some(given);
+        }
+        self
+    }
+
+    /// Some lists do not count their pages (seen live on D1).
+    pub(crate) fn without_total_pages(mut self) -> Self {
+        if let ReplyBody::Result { info: Some(info), .. } = &mut self.body {
+            info.remove("total_pages");
+        }
+        self
+    }
+
     pub(crate) fn with_message(mut self, message: Value) -> Self {
         if let ReplyBody::Result { messages, .. } = &mut self.body {
             messages.push(message);
@@ -141,6 +168,7 @@ impl Reply {
             ReplyBody::Errors(errors) => {
                 json!({ "success": false, "errors": errors, "messages": [], "result": null })
             }
+            ReplyBody::BareErrors(errors) => json!({ "success": false, "errors": errors }),
             ReplyBody::Result { result, messages, info } => {
                 let mut envelope = Map::new();
                 envelope.insert("success".into(), Value::Bool(true));

@@ -5,11 +5,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::areas::dns::{Managed, Quota, Writer, name};
+use crate::areas::stores::seed::{BucketSeed, DatabaseSeed, KvNamespaceSeed};
 use crate::config::Quirks;
 use crate::envelope::Refusal;
-use crate::ids::is_hex32;
+use crate::ids::{is_hex32, is_uuid};
 use crate::plan::Plan;
-use crate::state::{Account, AccountType, Grant, Owner, Token, TokenStatus, User, World, Zone, ZoneStatus, ZoneType};
+use crate::state::{
+    Account, AccountType, Grant, Owner, Subscription, Token, TokenStatus, User, World, Zone, ZoneStatus, ZoneType,
+};
 
 /// What to add to the simulated cloud. Everything that refers to accounts, users or zones may use their id or their name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,6 +26,12 @@ pub struct Seed {
     pub tokens: Vec<TokenSeed>,
     /// Zones.
     pub zones: Vec<ZoneSeed>,
+    /// KV namespaces.
+    pub kv_namespaces: Vec<KvNamespaceSeed>,
+    /// R2 buckets.
+    pub r2_buckets: Vec<BucketSeed>,
+    /// D1 databases.
+    pub d1_databases: Vec<DatabaseSeed>,
 }
 
 /// An account.
@@ -37,6 +46,12 @@ pub struct AccountSeed {
     /// The kind of account.
     #[serde(default, rename = "type")]
     pub kind: AccountType,
+    /// How many D1 databases it may hold; unset: as many as the kind of account may.
+    #[serde(default)]
+    pub d1_quota: Option<usize>,
+    /// Whether R2 was switched on; unset: it was.
+    #[serde(default)]
+    pub r2: Subscription,
 }
 
 impl AccountSeed {
@@ -206,6 +221,8 @@ pub struct Seeded {
     pub zones: Vec<String>,
     /// Of the records of each zone.
     pub records: Vec<Vec<String>>,
+    /// Of the KV namespaces.
+    pub kv_namespaces: Vec<String>,
 }
 
 /// The seed makes no sense. What came before the fault in it has been added.
@@ -223,6 +240,16 @@ pub enum SeedError {
         kind: &'static str,
         /// Of which id or name.
         name: String,
+    },
+    /// Something in an account is refused.
+    #[error("{kind} {name:?} is refused")]
+    Store {
+        /// What it is.
+        kind: &'static str,
+        /// Its name or title.
+        name: String,
+        /// Why.
+        source: Refusal,
     },
     /// A zone's name is no domain, or taken.
     #[error("{0:?} is no domain, or there is a zone of that name")]
@@ -249,6 +276,8 @@ impl Seed {
                 name: account.name.clone(),
                 kind: account.kind,
                 created_on: now,
+                d1_quota: account.d1_quota,
+                r2: account.r2,
             };
             world.administer(now, |held| drop(held.accounts.insert(account.id.clone(), account)));
             seeded.accounts.push(id);
@@ -275,7 +304,36 @@ impl Seed {
             seeded.zones.push(id);
             seeded.records.push(records);
         }
+        self.apply_stores(world, now, &mut seeded)?;
         Ok(seeded)
+    }
+
+    fn apply_stores(&self, world: &mut World, now: Timestamp, seeded: &mut Seeded) -> Result<(), SeedError> {
+        let refused = |kind: &'static str, name: &str| {
+            let name = name.to_owned();
+            move |source| SeedError::Store { kind, name, source }
+        };
+        for namespace in &self.kv_namespaces {
+            let account = find_account(world, &namespace.account, &namespace.title)?;
+            let id = id(world, namespace.id.as_ref())?;
+            let added = namespace.apply(world, account, id.clone(), now);
+            added.map_err(refused("KV namespace", &namespace.title))?;
+            seeded.kv_namespaces.push(id);
+        }
+        for bucket in &self.r2_buckets {
+            let account = find_account(world, &bucket.account, &bucket.name)?;
+            let added = bucket.apply(world, account, now);
+            added.map_err(refused("bucket", &bucket.name))?;
+        }
+        for database in &self.d1_databases {
+            let account = find_account(world, &database.account, &database.name)?;
+            if let Some(wrong) = database.id.as_ref().filter(|id| !is_uuid(id)) {
+                return Err(SeedError::Id(wrong.clone()));
+            }
+            let added = database.apply(world, account, now);
+            added.map_err(refused("database", &database.name))?;
+        }
+        Ok(())
     }
 }
 

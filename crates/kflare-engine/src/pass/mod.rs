@@ -457,8 +457,7 @@ impl Pass<'_> {
         changes: &[Change],
         observed: &Observed,
     ) -> Result<Next, Failure> {
-        let collection = work.prepared.collection.collection.clone();
-        self.context.index().reserve(&collection, id, &object.key);
+        self.context.index().reserve(&work.prepared.collection, id, &object.key);
         let _reserved = Reserved {
             context: self.context,
             key: object.key.clone(),
@@ -540,7 +539,7 @@ pub(crate) fn decide_with(
         adoption: prepared.policy.adoption,
         claims: &ClaimsFor {
             context,
-            collection: &descriptor.collection,
+            collection: &prepared.collection,
             asking: &object.key,
         },
     })
@@ -633,7 +632,7 @@ pub(crate) async fn write_through(
         }
     };
     if ordered && let Some(made) = remote.as_ref().filter(|_| touched.is_none()) {
-        context.index().reserve(&collection.collection, &made.id, &object.key);
+        context.index().reserve(collection, &made.id, &object.key);
     }
     if let Some(listing) = listing {
         context.collections.relisted(collection, pass.kind, began, listing);

@@ -50,7 +50,10 @@ impl Pass<'_> {
         let origin = origin.or(self.context.recorded_unproven(object).origin);
         let mut status = report::status_of(object);
         if descriptor.lifecycle == Lifecycle::Managed {
-            status.insert("cloudflareMetadata".to_owned(), Value::Object(remote.metadata.clone()));
+            let metadata = descriptor
+                .fields
+                .told_before(&remote.metadata, &status, descriptor.id_field());
+            status.insert("cloudflareMetadata".to_owned(), Value::Object(metadata));
             let ownership = json!({
                 "account": &*work.prepared.account.name,
                 "scope": work.prepared.scope,

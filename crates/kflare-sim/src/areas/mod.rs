@@ -2,5 +2,6 @@
 
 pub(crate) mod accounts;
 pub(crate) mod dns;
+pub(crate) mod stores;
 pub(crate) mod tokens;
 pub(crate) mod zones;

@@ -3,6 +3,7 @@
 mod account;
 mod journal;
 mod records;
+mod stores;
 mod token;
 mod zone;
 
@@ -12,11 +13,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use account::AccountType;
 pub(crate) use account::{Account, User};
+pub use account::{AccountType, Subscription};
 pub(crate) use journal::Point;
 use journal::{Journal, Undo};
 pub(crate) use records::RecordSet;
+pub(crate) use stores::{Bucket, Database, KvNamespace, Stores};
 pub(crate) use token::Owner;
 pub(crate) use token::Token;
 pub use token::{Area, Grant, Level, Permission, Scope, TokenStatus, UnknownPermission};
@@ -36,6 +38,9 @@ pub(crate) struct Held {
     pub(crate) zones: BTreeMap<String, Arc<Zone>>,
     /// By zone id.
     pub(crate) records: BTreeMap<String, RecordSet>,
+    /// KV namespaces, R2 buckets, D1 databases.
+    #[serde(default)]
+    pub(crate) stores: Stores,
 }
 
 /// The simulated cloud: what it holds, and how it came to hold it.
@@ -55,6 +60,7 @@ impl World {
                 tokens: BTreeMap::new(),
                 zones: BTreeMap::new(),
                 records: BTreeMap::new(),
+                stores: Stores::default(),
             },
             journal: Journal::new(history),
         }
@@ -72,6 +78,11 @@ impl World {
 
     pub(crate) fn new_id(&mut self) -> String {
         self.held.ids.hex32()
+    }
+
+    /// A new id of the products that have UUIDs.
+    pub(crate) fn new_uuid(&mut self) -> String {
+        self.held.ids.uuid()
     }
 
     /// Grows with every change to what is held.
@@ -105,6 +116,7 @@ impl World {
                     Some(zone) => drop(self.held.zones.insert(id, zone)),
                     None => drop(self.held.zones.remove(&id)),
                 },
+                Undo::Store(undo) => self.held.stores.take_back(undo),
                 Undo::Other => {}
             }
         }

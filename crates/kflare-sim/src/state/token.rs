@@ -74,23 +74,32 @@ pub enum Area {
     Zone,
     /// DNS records.
     Dns,
+    /// Workers KV Storage.
+    Kv,
+    /// Workers R2 Storage.
+    R2,
+    /// D1.
+    D1,
 }
 
 impl Area {
-    const ALL: [Self; 3] = [Self::Account, Self::Zone, Self::Dns];
+    const ALL: [Self; 6] = [Self::Account, Self::Zone, Self::Dns, Self::Kv, Self::R2, Self::D1];
 
     fn name(self) -> &'static str {
         match self {
             Self::Account => "account",
             Self::Zone => "zone",
             Self::Dns => "dns",
+            Self::Kv => "kv",
+            Self::R2 => "r2",
+            Self::D1 => "d1",
         }
     }
 
     /// Whether the permission is given on accounts (true) or on zones.
     pub(crate) fn is_of_accounts(self) -> bool {
         match self {
-            Self::Account => true,
+            Self::Account | Self::Kv | Self::R2 | Self::D1 => true,
             Self::Zone | Self::Dns => false,
         }
     }
@@ -139,7 +148,7 @@ impl Permission {
 
 /// The text is no permission.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no permission: expected account, zone or dns, a dot, and read or write")]
+#[error("{0:?} is no permission: expected an area such as account, zone or dns, a dot, and read or write")]
 pub struct UnknownPermission(String);
 
 impl FromStr for Permission {

@@ -17,6 +17,8 @@ mod records;
 #[cfg(test)]
 mod sockets;
 #[cfg(test)]
+mod stores;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod zones;

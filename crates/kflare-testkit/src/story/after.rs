@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::ledger::{Holdings, Maker, Write, identity, recorded_id, remote_identity, target_of, text, user_fields};
 use super::perform::Stage;
 use super::rule::Rule;
+use super::stores;
 use super::wanted::{differences, wanted};
 use crate::life::Life;
 
@@ -46,8 +47,10 @@ fn is_paused(resource: &Value) -> bool {
 
 /// Everything in a cluster that is ours.
 fn resources(stage: &Stage, cluster: usize) -> Vec<Value> {
+    let stores = stores::KINDS.iter().map(|(_, plural)| *plural);
     ["cloudflareaccounts", "zones", "dnsrecords"]
-        .iter()
+        .into_iter()
+        .chain(stores)
         .flat_map(|plural| stage.clusters[cluster].api.list(&format!("{plural}.{}", names::GROUP)))
         .collect()
 }
@@ -173,6 +176,12 @@ impl Sight<'_> {
     }
 
     fn check_leaving(&self, resource: &Value, reason: &str) {
+        let full = recorded_id(resource)
+            .and_then(|id| self.holdings.stores.get(id))
+            .is_some_and(|bucket| bucket["objects"].as_u64() > Some(0));
+        if full && reason == "BucketNotEmpty" {
+            return;
+        }
         let children = self.children(resource);
         if children.is_empty() {
             let what = format!(
@@ -209,6 +218,16 @@ impl Sight<'_> {
         if annotation(resource, names::DRIFT_CHECK_INTERVAL) == Some("0s") {
             return;
         }
+        if stores::identity(resource).is_some() {
+            let Some(object) = self.holdings.stores.get(id) else {
+                return self.untrue(resource, "is Ready and its object does not exist");
+            };
+            let differences = stores::differences(resource, object);
+            if !differences.is_empty() && !self.shared.contains(id) {
+                self.untrue(resource, &format!("is Ready and differs: {differences:?}"));
+            }
+            return;
+        }
         if resource["kind"] == "Zone" {
             let Some(zone) = self.holdings.zones.get(id) else {
                 return self.untrue(resource, "is Ready and its zone does not exist");
@@ -240,8 +259,9 @@ impl Sight<'_> {
         let (kind, name) = identity(resource);
         let policy = annotation(resource, names::ADOPTION_POLICY);
         let zone = self.zone_of(resource);
-        let objects = self.holdings.zones.iter().chain(&self.holdings.records);
-        let others: Vec<&Value> = objects
+        let others: Vec<&Value> = self
+            .holdings
+            .iter()
             .filter(|(other, object)| {
                 Some(other.as_str()) != id && remote_identity(object) == (kind.clone(), name.clone())
             })
@@ -256,7 +276,8 @@ impl Sight<'_> {
         };
         let refused = || resource["kind"] == "DNSRecord" && wanted(self.stage, self.holdings, resource).is_err();
         let holds = match reason {
-            "AlreadyExists" => policy.is_none() && !others.is_empty(),
+            // A title can be taken also by a rename.
+            "AlreadyExists" => (policy.is_none() || id.is_some()) && !others.is_empty(),
             "AlreadyClaimed" => claimed(),
             "NothingToAdopt" => matches!(policy, Some("adopt" | "adopt-if-matching")),
             "AdoptionBlocked" => policy == Some("adopt-if-matching") && !others.is_empty(),
@@ -295,7 +316,7 @@ impl Sight<'_> {
 
 fn foreign_untouched(stage: &Stage, holdings: &Holdings) {
     for (id, left) in stage.ledger.untouchable() {
-        let now = holdings.records.get(&id).or_else(|| holdings.zones.get(&id));
+        let now = holdings.iter().find(|(other, _)| **other == id).map(|(_, now)| now);
         let zone_id = text(&left["zone_id"]);
         let zone_is_gone = !zone_id.is_empty() && !holdings.zones.contains_key(&zone_id);
         if now.is_none() && zone_is_gone {
@@ -319,7 +340,7 @@ fn no_orphans(stage: &Stage, holdings: &Holdings) {
             .filter(|it| annotation(it, names::CREATE_INTENT).is_some())
             .map(identity)
             .collect();
-        for (id, object) in holdings.zones.iter().chain(&holdings.records) {
+        for (id, object) in holdings.iter() {
             let known = recorded.contains(id.as_str()) || intended.contains(&remote_identity(object));
             if stage.ledger.maker(id) == Some(Maker::Cluster(cluster))
                 && !known
@@ -465,7 +486,13 @@ fn allows(planned: &PlannedOutcome, write: &Write, others_moved: bool) -> bool {
         changed.map(|(field, _)| field).all(|field| {
             changes.iter().any(|change| {
                 let top = change.path.split('.').next().unwrap_or_default();
-                top == field || (top == "data" && field == "content")
+                let spelling = match top {
+                    "data" => "content",
+                    "storageClass" => "storage_class",
+                    "defaultLifecycleRule" => "lifecycle",
+                    other => other,
+                };
+                top == field || spelling == field
             })
         })
     };

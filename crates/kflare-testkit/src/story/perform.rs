@@ -16,6 +16,7 @@ use super::cast::Replica;
 use super::enact::set;
 use super::ledger::{Ledger, target_of, text};
 use super::rule::{Rule, Violation};
+use super::stores;
 use crate::memory_api::{MemoryApiConfig, ObjectId, WatchCut};
 use crate::simulation::{ACCOUNT_ID, World, everything, on_paused_clock};
 use crate::trace::{Trace, TraceDetail};
@@ -261,7 +262,13 @@ impl Stage {
         let objects: usize = self
             .clusters
             .iter()
-            .map(|world| world.api.list("dnsrecords.kflare.dev").len() + 12)
+            .map(|world| {
+                // A bucket with rules takes three reads.
+                let stores = stores::KINDS.iter();
+                let stores =
+                    stores.map(|(_, plural)| 4 * world.api.list(&format!("{plural}.{}", names::GROUP)).len() + 1);
+                world.api.list("dnsrecords.kflare.dev").len() + 12 + stores.sum::<usize>()
+            })
             .sum();
         let mut allowed = (checks_within(QUIET, usual) + 2) * objects;
         // Who asks for more gets more: each time a list and one that it lacks, or two that are asked for alone.
@@ -311,8 +318,10 @@ impl Stage {
 
     /// Users delete everything.
     async fn farewell(&self) {
+        self.ledger.foreign(stores::empty_buckets);
         for (cluster, world) in self.clusters.iter().enumerate() {
-            for kind in ["cloudflareaccounts", "zones", "dnsrecords"] {
+            let stores = stores::KINDS.iter().map(|(_, plural)| *plural);
+            for kind in ["cloudflareaccounts", "zones", "dnsrecords"].into_iter().chain(stores) {
                 for object in world.api.list(&format!("{kind}.{}", names::GROUP)) {
                     let target = target_of(&object);
                     // A pause would keep it for ever.

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod absence;
 #[cfg(test)]
+mod account_objects;
+#[cfg(test)]
 mod adoption;
 #[cfg(test)]
 mod annotations;

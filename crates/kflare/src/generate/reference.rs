@@ -34,6 +34,24 @@ const NOTES: &[Notes] = &[
         deletion: "The record. Adopted records stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
         limits: "TTL is 1 (automatic) or 60 to 86,400 s, from 30 s on Enterprise zones; proxied records always have 1. Comments hold 100 characters on Free zones, 500 elsewhere; tags are not offered on Free zones.",
     },
+    Notes {
+        kind: "KVNamespace",
+        permissions: "Workers KV Storage Read; Workers KV Storage Write to create, rename and delete.",
+        deletion: "The namespace **and everything that is stored in it**; an Event says so. It waits (`InUse`) for the WorkerScripts that are bound to it. Adopted namespaces stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        limits: "Titles are unique in an account and hold up to 512 characters. A changed title renames the namespace in place, with what is stored in it.",
+    },
+    Notes {
+        kind: "R2Bucket",
+        permissions: "Workers R2 Storage Read; Workers R2 Storage Write to create, change and delete. R2 has to be switched on for the account in the dashboard first.",
+        deletion: "The bucket, if it is empty. **Objects are never deleted**: a bucket that holds some stays and says `BucketNotEmpty`; empty it, or keep it with `kflare.dev/deletion-policy: retain`. It waits (`InUse`) for the WorkerScripts that are bound to it. Adopted buckets stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        limits: "Up to 1,000 lifecycle rules. The location hint is a hint: Cloudflare may choose another place. A change of the storage class is for objects to come.",
+    },
+    Notes {
+        kind: "D1Database",
+        permissions: "D1 Read; D1 Write to create, change and delete.",
+        deletion: "The database **and everything that is stored in it**; an Event says so. It waits (`InUse`) for the WorkerScripts that are bound to it. Adopted databases stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        limits: "10 databases on the free Workers plan. Only `readReplication` can be changed.",
+    },
 ];
 
 /// The page.
