@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::areas;
 use crate::auth::{Access, Caller};
 use crate::budget::Policy;
-use crate::config::{Activation, Quirks};
+use crate::config::{Activation, BulkOperations, Quirks};
 use crate::envelope::{Refusal, Reply};
 use crate::ids::is_hex32;
 use crate::paging::Query;
@@ -49,6 +49,7 @@ pub(crate) struct Call<'a> {
     pub(crate) quirks: Quirks,
     pub(crate) activation: Activation,
     pub(crate) billing_period: Duration,
+    pub(crate) bulk_operations: BulkOperations,
     pub(crate) now: Timestamp,
     /// The past that lists are to show.
     pub(crate) view: Option<Point>,
@@ -96,17 +97,19 @@ impl Params {
 }
 
 /// Parameters whose values are 32 hex digits.
-const HEX_IDS: [&str; 3] = ["account_id", "zone_id", "dns_record_id"];
+const HEX_IDS: [&str; 4] = ["account_id", "zone_id", "dns_record_id", "list_id"];
 
 /// Every modelled route.
 pub(crate) fn routes() -> &'static [&'static Route] {
     static ROUTES: OnceLock<Vec<&'static Route>> = OnceLock::new();
     ROUTES.get_or_init(|| {
-        let areas: [&'static [Route]; 4] = [
+        let areas: [&'static [Route]; 6] = [
             &areas::accounts::ROUTES,
             &areas::tokens::ROUTES,
             &areas::zones::ROUTES,
             &areas::dns::ROUTES,
+            &areas::lists::ROUTES,
+            &areas::managed_headers::ROUTES,
         ];
         areas.into_iter().flatten().collect()
     })

@@ -2,5 +2,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod dns;
+pub(crate) mod lists;
+pub(crate) mod managed_headers;
 pub(crate) mod tokens;
 pub(crate) mod zones;
