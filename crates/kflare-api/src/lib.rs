@@ -8,6 +8,8 @@
 pub mod account;
 pub mod common;
 pub mod dns_record;
+pub mod ip_list;
+pub mod managed_transform;
 pub mod names;
 pub mod record_type;
 mod schema;
@@ -18,10 +20,18 @@ use kube::CustomResourceExt;
 
 pub use account::CloudflareAccount;
 pub use dns_record::DNSRecord;
+pub use ip_list::IPList;
+pub use managed_transform::ManagedTransform;
 pub use record_type::RecordType;
 pub use zone::Zone;
 
 /// The definition of every kind, parents before children. The order does not change from run to run.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    vec![CloudflareAccount::crd(), Zone::crd(), DNSRecord::crd()]
+    vec![
+        CloudflareAccount::crd(),
+        Zone::crd(),
+        DNSRecord::crd(),
+        ManagedTransform::crd(),
+        IPList::crd(),
+    ]
 }

@@ -56,6 +56,10 @@ pub const ANNOTATIONS: [&str; 8] = [
 pub const ZONE_ID: &str = "kflare.dev/zone-id";
 /// Label, set by kflare: claims a DNS record by its Cloudflare id.
 pub const RECORD_ID: &str = "kflare.dev/record-id";
+/// Label, set by kflare: claims the managed transforms of a zone by the zone's Cloudflare id.
+pub const MANAGED_TRANSFORMS: &str = "kflare.dev/managed-transforms-of";
+/// Label, set by kflare: claims a list by its Cloudflare id.
+pub const LIST_ID: &str = "kflare.dev/list-id";
 
 /// Key of the token in its Secret, unless `spec.tokenSecretRef.key` says otherwise.
 pub const DEFAULT_TOKEN_KEY: &str = "CF_API_TOKEN";

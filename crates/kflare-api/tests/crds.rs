@@ -79,6 +79,8 @@ fn names_group_and_category_are_those_users_know() {
         ("CloudflareAccount", "cloudflareaccounts", "cfaccount", "Cluster"),
         ("Zone", "zones", "cfzone", "Namespaced"),
         ("DNSRecord", "dnsrecords", "cfrecord", "Namespaced"),
+        ("ManagedTransform", "managedtransforms", "cfmt", "Namespaced"),
+        ("IPList", "iplists", "cflist", "Namespaced"),
     ]
     .map(|(kind, plural, short, scope)| (kind.into(), plural.into(), short.into(), scope.into()));
     assert_eq!(found, expected);

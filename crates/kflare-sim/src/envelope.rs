@@ -103,6 +103,8 @@ pub(crate) enum ReplyBody {
         content_type: &'static str,
         text: String,
     },
+    /// No body at all.
+    Empty,
 }
 
 impl Reply {
@@ -117,6 +119,29 @@ impl Reply {
             },
             retry_after: None,
         }
+    }
+
+    /// A success without a body: 204.
+    pub(crate) fn no_content() -> Self {
+        Self {
+            status: 204,
+            body: ReplyBody::Empty,
+            retry_after: None,
+        }
+    }
+
+    /// One page of a list that is followed by cursors: `result_info.cursors`.
+    pub(crate) fn cursor_page(items: Vec<Value>, cursors: Map<String, Value>) -> Self {
+        let mut reply = Self::object(Value::Array(items));
+        if let ReplyBody::Result { info, .. } = &mut reply.body {
+            *info = Some(Map::from_iter([("cursors".to_owned(), Value::Object(cursors))]));
+        }
+        reply
+    }
+
+    pub(crate) fn with_status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
     }
 
     /// One page of a list, with `total_pages`.
@@ -157,6 +182,7 @@ impl Reply {
         const JSON: &str = "application/json";
         let value = match self.body {
             ReplyBody::Text { content_type, text } => return (content_type, Bytes::from(text)),
+            ReplyBody::Empty => return (JSON, Bytes::new()),
             ReplyBody::Errors(errors) => {
                 // Refusals that point into the body were seen with null here.
                 let messages = if errors.iter().any(|error| error.source.is_some()) {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use serde_json::{Value, json};
 
-use crate::areas::{tokens, zones};
+use crate::areas::{lists, tokens, zones};
 use crate::auth::{self, Caller};
 use crate::budget::Policy;
 use crate::calls::{CallRecord, Delivery, Effect};
@@ -40,6 +40,7 @@ pub(crate) struct Answer {
 pub(crate) fn take_in(core: &mut Core, parts: &Parts, body: &Bytes) -> Exchange {
     let now = core.config.clock.now();
     zones::settle(&mut core.world, core.config.activation, now);
+    lists::settle(&mut core.world, now);
     let path = parts.uri.path();
     let path_and_query = parts.uri.path_and_query().map_or(path, http::uri::PathAndQuery::as_str);
     let query = Query::parse(parts.uri.query());
@@ -190,6 +191,7 @@ fn handle(
         quirks: core.config.quirks,
         activation: core.config.activation,
         billing_period: core.config.billing_period,
+        bulk_operations: core.config.bulk_operations,
         now,
         view,
     })
@@ -204,6 +206,9 @@ fn empty(reply: &mut Reply, totals: Totals) {
     {
         *result = json!([]);
         if let Some(info) = info {
+            if info.remove("cursors").is_some() {
+                return;
+            }
             info.insert("count".into(), json!(0));
             if totals == Totals::Zero {
                 info.insert("total_count".into(), json!(0));

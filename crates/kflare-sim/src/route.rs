@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::areas;
 use crate::auth::{Access, Caller};
 use crate::budget::Policy;
-use crate::config::{Activation, Quirks};
+use crate::config::{Activation, BulkOperations, Quirks};
 use crate::envelope::{Refusal, Reply};
 use crate::ids::is_hex32;
 use crate::paging::Query;
@@ -50,6 +50,7 @@ pub(crate) struct Call<'a> {
     pub(crate) quirks: Quirks,
     pub(crate) activation: Activation,
     pub(crate) billing_period: Duration,
+    pub(crate) bulk_operations: BulkOperations,
     pub(crate) now: Timestamp,
     /// The past that lists are to show.
     pub(crate) view: Option<Point>,
@@ -97,18 +98,27 @@ impl Params {
 }
 
 /// Parameters whose values are 32 hex digits.
-const HEX_IDS: [&str; 5] = ["account_id", "zone_id", "dns_record_id", "ruleset_id", "rule_id"];
+const HEX_IDS: [&str; 6] = [
+    "account_id",
+    "zone_id",
+    "dns_record_id",
+    "list_id",
+    "ruleset_id",
+    "rule_id",
+];
 
 /// Every modelled route.
 pub(crate) fn routes() -> &'static [&'static Route] {
     static ROUTES: OnceLock<Vec<&'static Route>> = OnceLock::new();
     ROUTES.get_or_init(|| {
-        let areas: [&'static [Route]; 5] = [
+        let areas: [&'static [Route]; 7] = [
             &areas::accounts::ROUTES,
             &areas::tokens::ROUTES,
             &areas::zones::ROUTES,
             &areas::dns::ROUTES,
             &areas::rulesets::ROUTES,
+            &areas::lists::ROUTES,
+            &areas::managed_headers::ROUTES,
         ];
         areas.into_iter().flatten().collect()
     })

@@ -5,12 +5,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::areas::dns::{Managed, Quota, Writer, name};
+use crate::areas::managed_headers;
 use crate::areas::rulesets::RulesetSeed;
 use crate::config::Quirks;
 use crate::envelope::Refusal;
 use crate::ids::is_hex32;
 use crate::plan::Plan;
-use crate::state::{Account, AccountType, Grant, Owner, Token, TokenStatus, User, World, Zone, ZoneStatus, ZoneType};
+use crate::state::{
+    Account, AccountType, Grant, ListKind, Owner, Token, TokenStatus, User, World, Zone, ZoneStatus, ZoneType,
+};
 
 /// What to add to the simulated cloud. Everything that refers to accounts, users or zones may use their id or their name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -24,6 +27,8 @@ pub struct Seed {
     pub tokens: Vec<TokenSeed>,
     /// Zones.
     pub zones: Vec<ZoneSeed>,
+    /// Lists of accounts.
+    pub lists: Vec<ListSeed>,
 }
 
 /// An account.
@@ -162,6 +167,9 @@ pub struct ZoneSeed {
     /// Its rulesets. They are checked as the API would, except for what the plan allows.
     #[serde(default)]
     pub rulesets: Vec<RulesetSeed>,
+    /// The ids of its managed transforms that are on.
+    #[serde(default)]
+    pub managed_transforms: Vec<String>,
 }
 
 impl ZoneSeed {
@@ -197,6 +205,39 @@ pub struct RecordSeed {
     pub body: Map<String, Value>,
 }
 
+/// A list of an account.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListSeed {
+    /// 32 lower-case hex digits; unset: drawn from the simulator's seed.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// The list's name.
+    pub name: String,
+    /// The account it is in.
+    pub account: String,
+    /// What it holds.
+    #[serde(default)]
+    pub kind: ListKind,
+    /// What it is for.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Its items, if they are addresses. They are checked as the API would, except for their number.
+    #[serde(default)]
+    pub items: Vec<ListItemSeed>,
+}
+
+/// An item of a list of addresses.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListItemSeed {
+    /// The address or network.
+    pub ip: String,
+    /// The comment.
+    #[serde(default)]
+    pub comment: String,
+}
+
 /// The ids of what was seeded, in the order of the seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seeded {
@@ -212,6 +253,9 @@ pub struct Seeded {
     pub records: Vec<Vec<String>>,
     /// Of the rulesets of each zone.
     pub rulesets: Vec<Vec<String>>,
+    /// Of the lists.
+    #[serde(default)]
+    pub lists: Vec<String>,
 }
 
 /// The seed makes no sense. What came before the fault in it has been added.
@@ -253,6 +297,22 @@ pub enum SeedError {
         /// Why.
         source: Refusal,
     },
+    /// A list is refused.
+    #[error("list {list} is refused")]
+    List {
+        /// The list's name.
+        list: String,
+        /// Why.
+        source: Refusal,
+    },
+    /// The managed transforms of a zone are refused.
+    #[error("the managed transforms of zone {zone} are refused")]
+    ManagedTransforms {
+        /// The zone's name.
+        zone: String,
+        /// Why.
+        source: Refusal,
+    },
 }
 
 impl Seed {
@@ -291,6 +351,16 @@ impl Seed {
             seeded.zones.push(id);
             seeded.records.push(records);
             seeded.rulesets.push(rulesets);
+        }
+        for list in &self.lists {
+            let account = find_account(world, &list.account, &list.name)?;
+            let id = id(world, list.id.as_ref())?;
+            list.add_to(world, &account, id.clone(), now)
+                .map_err(|source| SeedError::List {
+                    list: list.name.clone(),
+                    source,
+                })?;
+            seeded.lists.push(id);
         }
         Ok(seeded)
     }
@@ -444,6 +514,13 @@ impl ZoneSeed {
                 })?;
             ruleset_ids.push(id);
         }
+        let on = managed_headers::seeded(&zone, &self.managed_transforms).map_err(|source| {
+            SeedError::ManagedTransforms {
+                zone: zone.name.clone(),
+                source,
+            }
+        })?;
+        world.set_managed_transforms(&id, on, now);
         Ok((id, ids, ruleset_ids))
     }
 }

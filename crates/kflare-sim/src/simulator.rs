@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use crate::areas::dns::{Change, Managed, Quota, Writer};
-use crate::areas::zones;
+use crate::areas::{lists, managed_headers, zones};
 use crate::budget::{Budgets, RateLimit};
 use crate::calls::{CallLog, CallRecord};
 use crate::config::{Quirks, SimConfig};
@@ -175,6 +175,7 @@ impl Simulator {
             core.config.clock.advance(by);
             let now = core.config.clock.now();
             zones::settle(&mut core.world, core.config.activation, now);
+            lists::settle(&mut core.world, now);
             now
         })
     }
@@ -320,6 +321,7 @@ impl Simulator {
                 .map(|ruleset| ruleset.render(core.config.quirks))
                 .collect();
             shown.insert("rulesets".into(), rulesets.into());
+            shown.insert("managed_transforms".into(), managed_headers::render(zone, &core.world));
             Value::Object(shown)
         });
         let tokens = held.tokens.values().map(|token| {
@@ -341,6 +343,7 @@ impl Simulator {
             "users": users.collect::<Vec<_>>(),
             "tokens": tokens.collect::<Vec<_>>(),
             "zones": zones.collect::<Vec<_>>(),
+            "lists": lists::dump(&core.world),
         })
     }
 }

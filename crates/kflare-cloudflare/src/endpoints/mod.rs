@@ -5,6 +5,8 @@
 
 pub mod accounts;
 pub mod dns;
+pub mod lists;
+pub mod managed_headers;
 pub mod rulesets;
 pub mod zones;
 

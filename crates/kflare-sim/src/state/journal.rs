@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Zone;
+use super::{List, Zone};
 use crate::areas::dns::Record;
 use crate::areas::rulesets::Ruleset;
 
@@ -26,6 +26,10 @@ pub(super) enum Undo {
         zone: String,
         id: String,
         before: Option<Arc<Ruleset>>,
+    },
+    List {
+        id: String,
+        before: Option<Arc<List>>,
     },
     /// A change that cannot be taken back and shows in no list.
     Other,

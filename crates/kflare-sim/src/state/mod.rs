@@ -2,12 +2,13 @@
 
 mod account;
 mod journal;
+mod lists;
 mod records;
 mod rulesets;
 mod token;
 mod zone;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -17,6 +18,8 @@ pub use account::AccountType;
 pub(crate) use account::{Account, User};
 pub(crate) use journal::Point;
 use journal::{Journal, Undo};
+pub use lists::ListKind;
+pub(crate) use lists::{Ending, Item, ItemChange, Items, List, ListState, Operation};
 pub(crate) use records::RecordSet;
 pub(crate) use token::Owner;
 pub(crate) use token::Token;
@@ -41,6 +44,11 @@ pub(crate) struct Held {
     /// By zone id and ruleset id.
     #[serde(default)]
     pub(crate) rulesets: BTreeMap<String, BTreeMap<String, Arc<Ruleset>>>,
+    #[serde(default)]
+    pub(crate) lists: ListState,
+    /// The managed transforms that are on, by zone id.
+    #[serde(default)]
+    pub(crate) managed_transforms: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// The simulated cloud: what it holds, and how it came to hold it.
@@ -61,6 +69,8 @@ impl World {
                 zones: BTreeMap::new(),
                 records: BTreeMap::new(),
                 rulesets: BTreeMap::new(),
+                lists: ListState::default(),
+                managed_transforms: BTreeMap::new(),
             },
             journal: Journal::new(history),
         }
@@ -114,6 +124,7 @@ impl World {
                 Undo::Ruleset { zone, id, before } => {
                     self.replace_ruleset(&zone, &id, before);
                 }
+                Undo::List { id, before } => self.held.lists.restore(&id, before),
                 Undo::Other => {}
             }
         }
@@ -144,6 +155,7 @@ impl World {
         for record in self.records(id) {
             self.remove_record(id, &record.id, now);
         }
+        self.held.managed_transforms.remove(id);
         if let Some(before) = self.held.zones.remove(id) {
             self.journal.push(
                 now,
@@ -218,6 +230,19 @@ impl World {
                     before: Some(before),
                 },
             );
+        }
+    }
+
+    /// The managed transforms of a zone that are on.
+    pub(crate) fn managed_transforms(&self, zone: &str) -> BTreeSet<String> {
+        self.held.managed_transforms.get(zone).cloned().unwrap_or_default()
+    }
+
+    /// Sets which managed transforms of a zone are on.
+    pub(crate) fn set_managed_transforms(&mut self, zone: &str, on: BTreeSet<String>, now: Timestamp) {
+        if self.managed_transforms(zone) != on {
+            self.held.managed_transforms.insert(zone.to_owned(), on);
+            self.journal.push(now, Undo::Other);
         }
     }
 

@@ -86,11 +86,15 @@ pub enum Area {
     Configuration,
     /// Origin rules.
     Origin,
+    /// Lists of an account (Cloudflare: Account Filter Lists).
+    Lists,
+    /// Managed transforms of zones (Cloudflare: Managed headers).
+    ManagedHeaders,
 }
 
 impl Area {
     /// Every area.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Account,
         Self::Zone,
         Self::Dns,
@@ -100,6 +104,8 @@ impl Area {
         Self::Cache,
         Self::Configuration,
         Self::Origin,
+        Self::Lists,
+        Self::ManagedHeaders,
     ];
 
     fn name(self) -> &'static str {
@@ -113,13 +119,15 @@ impl Area {
             Self::Cache => "cache",
             Self::Configuration => "configuration",
             Self::Origin => "origin",
+            Self::Lists => "lists",
+            Self::ManagedHeaders => "managed_headers",
         }
     }
 
     /// Whether the permission is given on accounts (true) or on zones.
     pub(crate) fn is_of_accounts(self) -> bool {
         match self {
-            Self::Account => true,
+            Self::Account | Self::Lists => true,
             Self::Zone
             | Self::Dns
             | Self::Waf
@@ -127,7 +135,8 @@ impl Area {
             | Self::Redirect
             | Self::Cache
             | Self::Configuration
-            | Self::Origin => false,
+            | Self::Origin
+            | Self::ManagedHeaders => false,
         }
     }
 }
@@ -175,7 +184,7 @@ impl Permission {
 
 /// The text is no permission.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no permission: expected the name of an area, a dot, and read or write")]
+#[error("{0:?} is no permission: expected an area such as account, zone or dns, a dot, and read or write")]
 pub struct UnknownPermission(String);
 
 impl FromStr for Permission {

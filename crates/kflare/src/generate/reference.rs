@@ -34,6 +34,18 @@ const NOTES: &[Notes] = &[
         deletion: "The record. Adopted records stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
         limits: "TTL is 1 (automatic) or 60 to 86,400 s, from 30 s on Enterprise zones; proxied records always have 1. Comments hold 100 characters on Free zones, 500 elsewhere; tags are not offered on Free zones.",
     },
+    Notes {
+        kind: "ManagedTransform",
+        permissions: "Managed headers Read and Edit (in the dashboard: Zone, Transform Rules).",
+        deletion: "Turns **all** managed transforms of the zone off, those that the spec does not list too. Adopted ones stay as they are, unless `kflare.dev/deletion-policy: delete` says otherwise. A Zone waits (`InUse`) for it.",
+        limits: "One per zone: a second one, in whatever namespace, reports `AlreadyConfigured`. Free zones have six transforms; an id that the zone does not have, or two that exclude each other, is refused by Cloudflare and shown as it is. A zone that has any transform on counts as configured: an adoption policy is needed.",
+    },
+    Notes {
+        kind: "IPList",
+        permissions: "Account Filter Lists Read; Account Filter Lists Edit to create, change and delete.",
+        deletion: "The list with its items, once no rule uses it (`ListInUse` until then). Adopted lists stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        limits: "Free accounts have one list, Pro and Business ten; all lists of an account hold 10,000 items together (Enterprise 500,000). An account writes the items of one list at a time: `Updating` says that it is under way. A resource of 10,000 items with long comments may be larger than the 1.5 MiB that etcd takes.",
+    },
 ];
 
 /// The page.
