@@ -21,7 +21,7 @@ pub(crate) fn rules_that_name(world: &World, account_id: &str, name: &str) -> us
                 |text: &&str| Expression::parse(text).is_ok_and(|found| found.lists.iter().any(|list| list == name));
             let rules = ruleset.rules.iter();
             rules
-                .filter(|rule| rule.fields.expressions().iter().any(|text| names_it(&text)))
+                .filter(|rule| rule.fields.expressions().iter().any(names_it))
                 .count()
         })
         .sum()
