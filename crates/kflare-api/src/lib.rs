@@ -12,6 +12,7 @@ pub mod ip_list;
 pub mod managed_transform;
 pub mod names;
 pub mod record_type;
+pub mod rules;
 mod schema;
 pub mod zone;
 
@@ -23,6 +24,10 @@ pub use dns_record::DNSRecord;
 pub use ip_list::IPList;
 pub use managed_transform::ManagedTransform;
 pub use record_type::RecordType;
+pub use rules::{
+    cache::CacheRule, configuration::ConfigurationRule, managed_ruleset::ManagedRuleset, origin::OriginRule,
+    rate_limit::RateLimitRule, redirect::RedirectRule, transform::TransformRule, waf_custom::WAFCustomRule,
+};
 pub use zone::Zone;
 
 /// The definition of every kind, parents before children. The order does not change from run to run.
@@ -31,6 +36,14 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         CloudflareAccount::crd(),
         Zone::crd(),
         DNSRecord::crd(),
+        WAFCustomRule::crd(),
+        RateLimitRule::crd(),
+        ManagedRuleset::crd(),
+        TransformRule::crd(),
+        RedirectRule::crd(),
+        CacheRule::crd(),
+        ConfigurationRule::crd(),
+        OriginRule::crd(),
         ManagedTransform::crd(),
         IPList::crd(),
     ]

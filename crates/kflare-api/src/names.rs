@@ -56,6 +56,8 @@ pub const ANNOTATIONS: [&str; 8] = [
 pub const ZONE_ID: &str = "kflare.dev/zone-id";
 /// Label, set by kflare: claims a DNS record by its Cloudflare id.
 pub const RECORD_ID: &str = "kflare.dev/record-id";
+/// Label, set by kflare: claims a rule of a ruleset by its Cloudflare id.
+pub const RULE_ID: &str = "kflare.dev/rule-id";
 /// Label, set by kflare: claims the managed transforms of a zone by the zone's Cloudflare id.
 pub const MANAGED_TRANSFORMS: &str = "kflare.dev/managed-transforms-of";
 /// Label, set by kflare: claims a list by its Cloudflare id.

@@ -79,6 +79,14 @@ fn names_group_and_category_are_those_users_know() {
         ("CloudflareAccount", "cloudflareaccounts", "cfaccount", "Cluster"),
         ("Zone", "zones", "cfzone", "Namespaced"),
         ("DNSRecord", "dnsrecords", "cfrecord", "Namespaced"),
+        ("WAFCustomRule", "wafcustomrules", "cfwaf", "Namespaced"),
+        ("RateLimitRule", "ratelimitrules", "cfratelimit", "Namespaced"),
+        ("ManagedRuleset", "managedrulesets", "cfmanaged", "Namespaced"),
+        ("TransformRule", "transformrules", "cftransform", "Namespaced"),
+        ("RedirectRule", "redirectrules", "cfredirect", "Namespaced"),
+        ("CacheRule", "cacherules", "cfcache", "Namespaced"),
+        ("ConfigurationRule", "configurationrules", "cfconfig", "Namespaced"),
+        ("OriginRule", "originrules", "cforigin", "Namespaced"),
         ("ManagedTransform", "managedtransforms", "cfmt", "Namespaced"),
         ("IPList", "iplists", "cflist", "Namespaced"),
     ]
@@ -220,6 +228,17 @@ fn the_api_server_fills_in_stable_defaults_only() {
     let expected = [
         "CloudflareAccount.spec.tokenSecretRef.key = \"CF_API_TOKEN\"",
         "Zone.spec.type = \"full\"",
+        "WAFCustomRule.spec.enabled = true",
+        "RateLimitRule.spec.enabled = true",
+        "ManagedRuleset.spec.enabled = true",
+        "ManagedRuleset.spec.expression = \"true\"",
+        "TransformRule.spec.enabled = true",
+        "RedirectRule.spec.enabled = true",
+        "RedirectRule.spec.fromValue.preserveQueryString = false",
+        "RedirectRule.spec.fromValue.statusCode = 301",
+        "CacheRule.spec.enabled = true",
+        "ConfigurationRule.spec.enabled = true",
+        "OriginRule.spec.enabled = true",
     ];
     assert_eq!(defaults.into_inner(), expected.into_iter().map(str::to_owned).collect());
 }

@@ -94,7 +94,8 @@ pub enum Position {
 }
 
 const RULESETS: &str = "/zones/{zone_id}/rulesets";
-const ENTRY_POINT: &str = "/zones/{zone_id}/rulesets/phases/{phase}/entrypoint";
+/// The route of an entry point.
+pub const ENTRY_POINT: &str = "/zones/{zone_id}/rulesets/phases/{phase}/entrypoint";
 const RULES: &str = "/zones/{zone_id}/rulesets/{ruleset_id}/rules";
 const RULE: &str = "/zones/{zone_id}/rulesets/{ruleset_id}/rules/{rule_id}";
 
