@@ -40,6 +40,9 @@ pub(crate) fn router(simulator: Simulator) -> Router {
         .route("/zones/{zone}/plan", put(set_plan))
         .route("/zones/{zone}/records", get(records).post(create_record))
         .route("/zones/{zone}/records/{id}", patch(patch_record).delete(delete_record))
+        .merge(crate::areas::lists::control())
+        .merge(crate::areas::managed_headers::control())
+        .merge(crate::areas::rulesets::router())
         .with_state(simulator)
 }
 

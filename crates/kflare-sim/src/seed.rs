@@ -5,13 +5,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::areas::dns::{Managed, Quota, Writer, name};
+use crate::areas::managed_headers;
+use crate::areas::rulesets::RulesetSeed;
 use crate::areas::stores::seed::{BucketSeed, DatabaseSeed, KvNamespaceSeed};
 use crate::config::Quirks;
 use crate::envelope::Refusal;
 use crate::ids::{is_hex32, is_uuid};
 use crate::plan::Plan;
 use crate::state::{
-    Account, AccountType, Grant, Owner, Subscription, Token, TokenStatus, User, World, Zone, ZoneStatus, ZoneType,
+    Account, AccountType, Grant, ListKind, Owner, Subscription, Token, TokenStatus, User, World, Zone, ZoneStatus,
+    ZoneType,
 };
 
 /// What to add to the simulated cloud. Everything that refers to accounts, users or zones may use their id or their name.
@@ -32,6 +35,8 @@ pub struct Seed {
     pub r2_buckets: Vec<BucketSeed>,
     /// D1 databases.
     pub d1_databases: Vec<DatabaseSeed>,
+    /// Lists of accounts.
+    pub lists: Vec<ListSeed>,
 }
 
 /// An account.
@@ -173,6 +178,12 @@ pub struct ZoneSeed {
     /// Its records. They are checked as the API would, except for their number.
     #[serde(default)]
     pub records: Vec<RecordSeed>,
+    /// Its rulesets. They are checked as the API would, except for what the plan allows.
+    #[serde(default)]
+    pub rulesets: Vec<RulesetSeed>,
+    /// The ids of its managed transforms that are on.
+    #[serde(default)]
+    pub managed_transforms: Vec<String>,
 }
 
 impl ZoneSeed {
@@ -208,6 +219,39 @@ pub struct RecordSeed {
     pub body: Map<String, Value>,
 }
 
+/// A list of an account.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListSeed {
+    /// 32 lower-case hex digits; unset: drawn from the simulator's seed.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// The list's name.
+    pub name: String,
+    /// The account it is in.
+    pub account: String,
+    /// What it holds.
+    #[serde(default)]
+    pub kind: ListKind,
+    /// What it is for.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Its items, if they are addresses. They are checked as the API would, except for their number.
+    #[serde(default)]
+    pub items: Vec<ListItemSeed>,
+}
+
+/// An item of a list of addresses.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListItemSeed {
+    /// The address or network.
+    pub ip: String,
+    /// The comment.
+    #[serde(default)]
+    pub comment: String,
+}
+
 /// The ids of what was seeded, in the order of the seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seeded {
@@ -223,6 +267,11 @@ pub struct Seeded {
     pub records: Vec<Vec<String>>,
     /// Of the KV namespaces.
     pub kv_namespaces: Vec<String>,
+    /// Of the rulesets of each zone.
+    pub rulesets: Vec<Vec<String>>,
+    /// Of the lists.
+    #[serde(default)]
+    pub lists: Vec<String>,
 }
 
 /// The seed makes no sense. What came before the fault in it has been added.
@@ -264,6 +313,32 @@ pub enum SeedError {
         /// Why.
         source: Refusal,
     },
+    /// A ruleset is refused.
+    #[error("ruleset {index} of zone {zone} is refused")]
+    Ruleset {
+        /// The zone's name.
+        zone: String,
+        /// Which one, from 0.
+        index: usize,
+        /// Why.
+        source: Refusal,
+    },
+    /// A list is refused.
+    #[error("list {list} is refused")]
+    List {
+        /// The list's name.
+        list: String,
+        /// Why.
+        source: Refusal,
+    },
+    /// The managed transforms of a zone are refused.
+    #[error("the managed transforms of zone {zone} are refused")]
+    ManagedTransforms {
+        /// The zone's name.
+        zone: String,
+        /// Why.
+        source: Refusal,
+    },
 }
 
 impl Seed {
@@ -300,9 +375,20 @@ impl Seed {
             seeded.tokens.push(token.apply(world, now)?);
         }
         for zone in &self.zones {
-            let (id, records) = zone.apply(world, quirks, now)?;
+            let (id, records, rulesets) = zone.apply(world, quirks, now)?;
             seeded.zones.push(id);
             seeded.records.push(records);
+            seeded.rulesets.push(rulesets);
+        }
+        for list in &self.lists {
+            let account = find_account(world, &list.account, &list.name)?;
+            let id = id(world, list.id.as_ref())?;
+            list.add_to(world, &account, id.clone(), now)
+                .map_err(|source| SeedError::List {
+                    list: list.name.clone(),
+                    source,
+                })?;
+            seeded.lists.push(id);
         }
         self.apply_stores(world, now, &mut seeded)?;
         Ok(seeded)
@@ -419,7 +505,13 @@ impl TokenSeed {
 }
 
 impl ZoneSeed {
-    fn apply(&self, world: &mut World, quirks: Quirks, now: Timestamp) -> Result<(String, Vec<String>), SeedError> {
+    /// Returns the ids of the zone, of its records and of its rulesets.
+    fn apply(
+        &self,
+        world: &mut World,
+        quirks: Quirks,
+        now: Timestamp,
+    ) -> Result<(String, Vec<String>, Vec<String>), SeedError> {
         let account_id = find_account(world, &self.account, &self.name)?;
         let name = name::zone(&self.name).filter(|name| world.find_zone(name).is_none());
         let name = name.ok_or_else(|| SeedError::ZoneName(self.name.clone()))?;
@@ -467,6 +559,25 @@ impl ZoneSeed {
                 })?;
             ids.push(id);
         }
-        Ok((id, ids))
+        let mut ruleset_ids = Vec::with_capacity(self.rulesets.len());
+        for (index, ruleset) in self.rulesets.iter().enumerate() {
+            let id = self::id(world, ruleset.id.as_ref())?;
+            ruleset
+                .apply(world, &zone, id.clone(), now)
+                .map_err(|source| SeedError::Ruleset {
+                    zone: zone.name.clone(),
+                    index,
+                    source,
+                })?;
+            ruleset_ids.push(id);
+        }
+        let on = managed_headers::seeded(&zone, &self.managed_transforms).map_err(|source| {
+            SeedError::ManagedTransforms {
+                zone: zone.name.clone(),
+                source,
+            }
+        })?;
+        world.set_managed_transforms(&id, on, now);
+        Ok((id, ids, ruleset_ids))
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::areas::dns::{Change, Managed, Quota, Writer};
 use crate::areas::stores::{d1, kv, r2};
-use crate::areas::zones;
+use crate::areas::{lists, managed_headers, zones};
 use crate::budget::{Budgets, RateLimit};
 use crate::calls::{CallLog, CallRecord};
 use crate::config::{Quirks, SimConfig};
@@ -176,6 +176,7 @@ impl Simulator {
             core.config.clock.advance(by);
             let now = core.config.clock.now();
             zones::settle(&mut core.world, core.config.activation, now);
+            lists::settle(&mut core.world, now);
             now
         })
     }
@@ -359,6 +360,13 @@ impl Simulator {
             let records = core.world.records(&zone.id);
             let records: Vec<Value> = records.iter().map(|record| record.render(core.config.quirks)).collect();
             shown.insert("records".into(), records.into());
+            let rulesets = core.world.rulesets(&zone.id, None);
+            let rulesets: Vec<Value> = rulesets
+                .iter()
+                .map(|ruleset| ruleset.render(core.config.quirks))
+                .collect();
+            shown.insert("rulesets".into(), rulesets.into());
+            shown.insert("managed_transforms".into(), managed_headers::render(zone, &core.world));
             Value::Object(shown)
         });
         let tokens = held.tokens.values().map(|token| {
@@ -383,6 +391,7 @@ impl Simulator {
             "kv_namespaces": namespaces,
             "r2_buckets": buckets,
             "d1_databases": databases,
+            "lists": lists::dump(&core.world),
         })
     }
 }

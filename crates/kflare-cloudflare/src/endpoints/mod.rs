@@ -7,7 +7,10 @@ pub mod accounts;
 pub mod d1;
 pub mod dns;
 pub mod kv;
+pub mod lists;
+pub mod managed_headers;
 pub mod r2;
+pub mod rulesets;
 pub mod zones;
 
 use jiff::Timestamp;

@@ -11,9 +11,25 @@ mod description;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod ip_lists;
+#[cfg(test)]
 mod lists;
 #[cfg(test)]
+mod managed_headers;
+#[cfg(test)]
 mod records;
+#[cfg(test)]
+mod rulesets;
+#[cfg(test)]
+mod rulesets_access;
+#[cfg(test)]
+mod rulesets_bodies;
+#[cfg(test)]
+mod rulesets_control;
+#[cfg(test)]
+mod rulesets_plans;
+#[cfg(test)]
+mod rulesets_refusals;
 #[cfg(test)]
 mod sockets;
 #[cfg(test)]

@@ -47,6 +47,16 @@ mod record_types;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
+mod rules;
+#[cfg(test)]
+mod rules_entry_points;
+#[cfg(test)]
+mod rules_order;
+#[cfg(test)]
+mod rules_refusals;
+#[cfg(test)]
+mod rules_stage;
+#[cfg(test)]
 mod secrecy;
 #[cfg(test)]
 mod single_fields;
