@@ -93,6 +93,7 @@ impl Simulator {
         match reply.body {
             ReplyBody::Result { result, .. } => Ok(result),
             ReplyBody::Text { text, .. } => Ok(Value::String(text)),
+            ReplyBody::Empty => Ok(Value::Null),
             ReplyBody::Errors(errors) | ReplyBody::BareErrors(errors) => Err(Refusal {
                 status: reply.status,
                 errors,
