@@ -595,6 +595,17 @@ pub(crate) async fn write_through(
             let placement = context.arrangement(collection, object).placement(&object.key);
             desired.position = placement.map(|placement| placement.to);
         }
+        // What an edit before has put in its place, this one is decided about anew.
+        if let Write::Create { desired } = &write
+            && desired.exclusive
+            && let Some(other) = context.collections.occupant(collection, pass.kind, &desired.key)
+        {
+            return Err(Failed {
+                failure: Failure::new(Class::StoreConflict, format!("{other} was made in its place meanwhile")),
+                unknown: false,
+                answered: false,
+            });
+        }
         Some(turn)
     } else {
         None

@@ -233,6 +233,7 @@ impl User {
 /// Every permission, everywhere.
 pub fn everything() -> Vec<Grant> {
     [Area::Account, Area::Zone, Area::Dns, Area::Kv, Area::R2, Area::D1]
+    Area::ALL
         .map(|area| Grant::everywhere(Permission::write(area)))
         .to_vec()
 }

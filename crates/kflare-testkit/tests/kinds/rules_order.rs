@@ -162,7 +162,7 @@ fn own_edit(stage: &Stage, rng: &mut StdRng, number: usize, ours: &mut Vec<Ours>
     }
 }
 
-/// Whatever is done, and whenever: ours end in order, and what others have is as they left it at every moment.
+/// Whatever is done, and whenever: ours end in order, and what others have is as they left it at every moment. Field case 35.
 #[test]
 fn any_interleaving_with_edits_of_others_ends_in_order_and_leaves_theirs_alone() {
     for seed in 0..24 {
