@@ -5,6 +5,9 @@
 pub mod account;
 pub mod dns;
 pub mod dns_record;
+pub mod ip_list;
+pub mod managed_transform;
+pub mod network;
 pub mod zone;
 
 use kflare_engine::{Kinds, erase, kind::Kind};
@@ -41,6 +44,8 @@ fn all() -> impl Iterator<Item = Box<dyn Kind>> {
         erase(account::AccountAdapter::new()),
         erase(zone::ZoneAdapter::new()),
         erase(dns_record::RecordAdapter::new()),
+        erase(managed_transform::ManagedTransformAdapter::new()),
+        erase(ip_list::IPListAdapter::new()),
     ]
     .into_iter()
 }
