@@ -121,7 +121,7 @@ pub async fn observe(collections: &Collections, look: &Look<'_>) -> Result<Obser
     }
     let descriptor = look.kind.descriptor();
     // A collection that is one document is read whole in any case.
-    let listed = descriptor.listable && (!look.few || descriptor.nature.ordered) && {
+    let listed = descriptor.listable && (!look.few || descriptor.lists_for_few()) && {
         let refreshed = collections
             .refresh(look.collection, look.kind, look.client, look.freshness, look.expected)
             .await;

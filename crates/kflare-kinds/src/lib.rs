@@ -7,6 +7,9 @@ pub mod account_objects;
 pub mod dns;
 pub mod dns_record;
 pub mod rules;
+pub mod ip_list;
+pub mod managed_transform;
+pub mod network;
 pub mod zone;
 
 use kflare_engine::{Kinds, erase, kind::Kind};
@@ -59,6 +62,8 @@ fn all() -> impl Iterator<Item = Box<dyn Kind>> {
         erase(RuleAdapter::<Cache>::new()),
         erase(RuleAdapter::<Configuration>::new()),
         erase(RuleAdapter::<Origin>::new()),
+        erase(managed_transform::ManagedTransformAdapter::new()),
+        erase(ip_list::IPListAdapter::new()),
     ]
     .into_iter()
 }

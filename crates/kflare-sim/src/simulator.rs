@@ -15,7 +15,7 @@ use crate::areas::stores::{d1, kv, r2};
 use crate::areas::{lists, managed_headers, zones};
 use crate::budget::{Budgets, RateLimit};
 use crate::calls::{CallLog, CallRecord};
-use crate::config::{Quirks, SimConfig};
+use crate::config::{BulkOperations, Quirks, SimConfig};
 use crate::envelope::Refusal;
 use crate::fault::{FaultError, FaultSpec, FaultState, Faults};
 use crate::plan::Plan;
@@ -193,6 +193,11 @@ impl Simulator {
             core.config.rate_limit = limit;
             core.budgets.clear();
         });
+    }
+
+    /// Sets how long operations on list items take that are asked for from now on.
+    pub fn set_bulk_operations(&self, durations: BulkOperations) {
+        self.with(|core| core.config.bulk_operations = durations);
     }
 
     /// Sets the forms of answers.
