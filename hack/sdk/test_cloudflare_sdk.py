@@ -17,7 +17,14 @@ from cloudflare import Cloudflare
 
 ACCOUNT = "a" * 32
 WORD = "-".join(["sim", "sdk", "token"])
-RULES = ["waf.write", "transform.write", "redirect.write"]
+# What the user's token may do besides zones and records.
+MORE = [
+    "lists.write",
+    "managed_headers.write",
+    "waf.write",
+    "transform.write",
+    "redirect.write",
+]
 
 
 def control(base, method, path, body=None):
@@ -40,9 +47,10 @@ def seed(base):
         {
             "accounts": [{"id": ACCOUNT, "name": "SDK test"}],
             "tokens": [
-                {"value": f"{WORD}-user", "permissions": [zone, "dns.write", "account.read", *RULES]},
+                {"value": f"{WORD}-user", "permissions": [zone, "dns.write", "account.read", *MORE]},
                 {"value": f"{WORD}-account", "account": ACCOUNT, "permissions": [zone, "dns.write"]},
                 {"value": f"{WORD}-reader", "permissions": ["zone.read", "dns.read"]},
+                {"value": f"{WORD}-stores", "account": ACCOUNT, "permissions": ["kv.write", "r2.write", "d1.write"]},
             ],
         },
     )
@@ -166,6 +174,148 @@ def batches(base, zone):
     expect("h001.example.com.\t300\tIN\tA\t192.0.2.1" in sdk.dns.records.export(zone_id=zone), "an export")
 
 
+def kv_namespaces(base):
+    sdk = client(base, "stores")
+    made = sdk.kv.namespaces.create(account_id=ACCOUNT, title="sessions")
+    expect(made.supports_url_encoding, "a new namespace")
+    refused(lambda: sdk.kv.namespaces.create(account_id=ACCOUNT, title="sessions"), 400, 10014)
+    for number in range(30):
+        sdk.kv.namespaces.create(account_id=ACCOUNT, title=f"n{number:02}")
+    ids = [entry.id for entry in sdk.kv.namespaces.list(account_id=ACCOUNT)]
+    expect(len(ids) == 31 and ids == sorted(ids), f"31 namespaces by id over pages of 20, not {len(ids)}")
+    renamed = sdk.kv.namespaces.update(namespace_id=made.id, account_id=ACCOUNT, title="carts")
+    expect((renamed.id, renamed.title) == (made.id, "carts"), "a renamed namespace")
+    expect(sdk.kv.namespaces.get(namespace_id=made.id, account_id=ACCOUNT).title == "carts", "a namespace by id")
+    sdk.kv.namespaces.delete(namespace_id=made.id, account_id=ACCOUNT)
+    refused(lambda: sdk.kv.namespaces.get(namespace_id=made.id, account_id=ACCOUNT), 404, 10013)
+
+
+def r2_buckets(base):
+    sdk = client(base, "stores")
+    eu = {"account_id": ACCOUNT, "cf_r2_jurisdiction": "eu"}
+    made = sdk.r2.buckets.create(name="assets", location_hint="weur", **eu)
+    expect((made.jurisdiction, made.storage_class) == ("eu", "Standard"), "a new bucket")
+    refused(lambda: sdk.r2.buckets.create(name="assets", **eu), 409, 10004)
+    refused(lambda: sdk.r2.buckets.get(bucket_name="assets", account_id=ACCOUNT), 404, 10006)
+    for number in range(5):
+        sdk.r2.buckets.create(name=f"bk{number}", **eu)
+    first = sdk.r2.buckets.list(per_page=4, **eu)
+    expect([entry.name for entry in first.buckets] == ["assets", "bk0", "bk1", "bk2"], "buckets by name")
+    rest = sdk.r2.buckets.list(start_after="bk2", **eu)
+    expect([entry.name for entry in rest.buckets] == ["bk3", "bk4"], "buckets after a name")
+    sdk.r2.buckets.edit(bucket_name="assets", storage_class="InfrequentAccess", **eu)
+    expect(sdk.r2.buckets.get(bucket_name="assets", **eu).storage_class == "InfrequentAccess", "a changed class")
+    refused(lambda: sdk.r2.buckets.cors.get(bucket_name="assets", **eu), 404, 10059)
+    rule = {"allowed": {"methods": ["GET"], "origins": ["https://www.example.com"]}, "max_age_seconds": 3600}
+    sdk.r2.buckets.cors.update(bucket_name="assets", rules=[rule], **eu)
+    (seen,) = sdk.r2.buckets.cors.get(bucket_name="assets", **eu).rules
+    expect((seen.allowed.methods, seen.max_age_seconds) == (["GET"], 3600), "a CORS rule")
+    sdk.r2.buckets.cors.delete(bucket_name="assets", **eu)
+    (default,) = sdk.r2.buckets.lifecycle.get(bucket_name="assets", **eu).rules
+    expect(default.abort_multipart_uploads_transition.condition.max_age == 604800, "the rule of a new bucket")
+    logs = {
+        "id": "logs",
+        "enabled": True,
+        "conditions": {"prefix": "logs/"},
+        "delete_objects_transition": {"condition": {"type": "Age", "max_age": 86400}},
+    }
+    sdk.r2.buckets.lifecycle.update(bucket_name="assets", rules=[logs], **eu)
+    (seen,) = sdk.r2.buckets.lifecycle.get(bucket_name="assets", **eu).rules
+    expect(seen.delete_objects_transition.condition.max_age == 86400, "a lifecycle rule")
+    objects = f"accounts/{ACCOUNT}/r2/assets/objects"
+    control(base, "PUT", objects, {"count": 1, "jurisdiction": "eu"})
+    refused(lambda: sdk.r2.buckets.delete(bucket_name="assets", **eu), 409, 10008)
+    control(base, "PUT", objects, {"count": 0, "jurisdiction": "eu"})
+    sdk.r2.buckets.delete(bucket_name="assets", **eu)
+    refused(lambda: sdk.r2.buckets.get(bucket_name="assets", **eu), 404, 10006)
+
+
+def d1_databases(base):
+    sdk = client(base, "stores")
+    made = sdk.d1.database.create(account_id=ACCOUNT, name="shop", primary_location_hint="weur")
+    expect((made.version, made.read_replication.mode) == ("production", "disabled"), "a new database")
+    refused(lambda: sdk.d1.database.create(account_id=ACCOUNT, name="shop"), 400, 7502)
+    refused(lambda: sdk.d1.database.create(account_id=ACCOUNT, name="x", jurisdiction="mars"), 400, 7400)
+    sdk.d1.database.create(account_id=ACCOUNT, name="other")
+    names = {entry.name for entry in sdk.d1.database.list(account_id=ACCOUNT)}
+    expect(names == {"shop", "other"}, f"two databases, not {names}")
+    found = list(sdk.d1.database.list(account_id=ACCOUNT, name="shop"))
+    expect([entry.uuid for entry in found] == [made.uuid], "a database by name")
+    one = {"database_id": made.uuid, "account_id": ACCOUNT}
+    changed = sdk.d1.database.edit(read_replication={"mode": "auto"}, **one)
+    expect(changed.read_replication.mode == "auto", "replicas")
+    expect(sdk.d1.database.get(**one).read_replication.mode == "auto", "a database by id")
+    sdk.d1.database.delete(**one)
+    refused(lambda: sdk.d1.database.get(**one), 404, 7404)
+def ended(base, operation):
+    """Lets an operation on list items end, and returns how it did."""
+    sdk = client(base, "user")
+    for _ in range(10):
+        state = sdk.rules.lists.bulk_operations.get(operation_id=operation, account_id=ACCOUNT)
+        if state.status not in ("pending", "running"):
+            return state
+        control(base, "POST", "clock/advance", {"seconds": 1})
+    raise AssertionError(f"the operation is still {state.status}")
+
+
+def lists(base):
+    sdk = client(base, "user")
+    made = sdk.rules.lists.create(account_id=ACCOUNT, kind="ip", name="office", description="ours")
+    expect((made.num_items, made.num_referencing_filters) == (0, 0), "a new list is empty")
+    refused(lambda: sdk.rules.lists.create(account_id=ACCOUNT, kind="ip", name="office"), 400, 10021)
+    body = [{"ip": f"192.0.2.{number}/32", "comment": f"host {number}"} for number in range(60)]
+    write = sdk.rules.lists.items.create(list_id=made.id, account_id=ACCOUNT, body=body)
+    try:
+        sdk.rules.lists.items.create(list_id=made.id, account_id=ACCOUNT, body=body)
+        raise AssertionError("a second write while the first one is under way")
+    except cloudflare.RateLimitError:
+        pass
+    expect(ended(base, write.operation_id).status == "completed", "the items are added")
+    items = list(sdk.rules.lists.items.list(list_id=made.id, account_id=ACCOUNT, per_page=25))
+    expect([entry.ip for entry in items] == [f"192.0.2.{number}" for number in range(60)], "60 items over pages of 25")
+    one = sdk.rules.lists.items.get(items[7].id, account_id=ACCOUNT, list_id=made.id)
+    expect(one.comment == "host 7", f"an item with its comment: {one}")
+    write = sdk.rules.lists.items.update(list_id=made.id, account_id=ACCOUNT, body=[{"ip": "2001:DB8::/32"}])
+    expect(ended(base, write.operation_id).status == "completed", "the items are replaced")
+    expect(sdk.rules.lists.get(list_id=made.id, account_id=ACCOUNT).num_items == 1, "one item is left")
+    control(base, "PUT", f"accounts/{ACCOUNT}/bulk_operations/failure", {"error": "it did not work"})
+    write = sdk.rules.lists.items.update(list_id=made.id, account_id=ACCOUNT, body=[{"ip": "192.0.2.1"}])
+    failed = ended(base, write.operation_id)
+    expect((failed.status, failed.error) == ("failed", "it did not work"), "an operation that failed")
+    expect(sdk.rules.lists.update(list_id=made.id, account_id=ACCOUNT, description="theirs").description == "theirs", "")
+    control(base, "PUT", f"accounts/{ACCOUNT}/expressions", ["ip.src in $office"])
+    refused(lambda: sdk.rules.lists.delete(list_id=made.id, account_id=ACCOUNT), 400, 10031)
+    control(base, "PUT", f"accounts/{ACCOUNT}/expressions", [])
+    sdk.rules.lists.delete(list_id=made.id, account_id=ACCOUNT)
+    expect([entry.name for entry in sdk.rules.lists.list(account_id=ACCOUNT)] == [], "the list is gone")
+    refused(lambda: sdk.rules.lists.get(list_id=made.id, account_id=ACCOUNT), 404, 10001)
+
+
+def managed_transforms(base, zone):
+    sdk = client(base, "user")
+    before = sdk.managed_transforms.list(zone_id=zone)
+    known = {entry.id for entry in [*before.managed_request_headers, *before.managed_response_headers]}
+    expect({"add_visitor_location_headers", "add_security_headers"} <= known, f"known transforms: {known}")
+    one = {"id": "add_security_headers", "enabled": True}
+    sdk.managed_transforms.edit(zone_id=zone, managed_request_headers=[], managed_response_headers=[one])
+    other = {"id": "add_visitor_location_headers", "enabled": True}
+    after = sdk.managed_transforms.edit(zone_id=zone, managed_request_headers=[other], managed_response_headers=[])
+    on = {entry.id for entry in [*after.managed_request_headers, *after.managed_response_headers] if entry.enabled}
+    expect(on == {"add_security_headers", "add_visitor_location_headers"}, f"an edit merges: {on}")
+    unknown = {"id": "remove_x_powered_by_headers", "enabled": True}
+    refused(
+        lambda: sdk.managed_transforms.edit(
+            zone_id=zone, managed_request_headers=[], managed_response_headers=[unknown]
+        ),
+        404,
+        10001,
+    )
+    sdk.managed_transforms.delete(zone_id=zone)
+    after = sdk.managed_transforms.list(zone_id=zone)
+    on = [entry.id for entry in [*after.managed_request_headers, *after.managed_response_headers] if entry.enabled]
+    expect(on == [], f"a delete turns all off: {on}")
+
+
 def plain(answer):
     """An answer as a dict: the SDK has models for rulesets that are read, and none for those that are written."""
     return answer if isinstance(answer, dict) else answer.to_dict()
@@ -249,6 +399,16 @@ def main():
     print("OK records are normalised, changed, refused on conflict and deleted")
     batches(base, zone)
     print("OK 250 records in a batch, listed over pages; a refused batch has no effect")
+    kv_namespaces(base)
+    print("OK KV namespaces are created, listed over pages, renamed, refused on conflict and deleted")
+    r2_buckets(base)
+    print("OK buckets are seen in their jurisdiction only, have rules, and stay while they hold objects")
+    d1_databases(base)
+    print("OK databases are created, listed, found, changed, refused on conflict and deleted")
+    lists(base)
+    print("OK lists: items are written by operations, one at a time, and read over pages; a list in use is not deleted")
+    managed_transforms(base, zone)
+    print("OK managed transforms are merged, refused where unknown, and turned off")
     rulesets(base, zone)
     print("OK rulesets, rules and phases are made, read, moved, edited, refused and deleted")
 

@@ -7,8 +7,15 @@
 
 pub mod account;
 pub mod common;
+pub mod d1_database;
 pub mod dns_record;
+pub mod ip_list;
+pub mod kv_namespace;
+pub mod location;
+pub mod managed_transform;
 pub mod names;
+pub mod r2_bucket;
+pub mod r2_rules;
 pub mod record_type;
 pub mod rules;
 mod schema;
@@ -18,7 +25,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::CustomResourceExt;
 
 pub use account::CloudflareAccount;
+pub use d1_database::D1Database;
 pub use dns_record::DNSRecord;
+pub use ip_list::IPList;
+pub use kv_namespace::KVNamespace;
+pub use managed_transform::ManagedTransform;
+pub use r2_bucket::R2Bucket;
 pub use record_type::RecordType;
 pub use rules::{
     cache::CacheRule, configuration::ConfigurationRule, managed_ruleset::ManagedRuleset, origin::OriginRule,
@@ -32,6 +44,9 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         CloudflareAccount::crd(),
         Zone::crd(),
         DNSRecord::crd(),
+        KVNamespace::crd(),
+        R2Bucket::crd(),
+        D1Database::crd(),
         WAFCustomRule::crd(),
         RateLimitRule::crd(),
         ManagedRuleset::crd(),
@@ -40,5 +55,7 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         CacheRule::crd(),
         ConfigurationRule::crd(),
         OriginRule::crd(),
+        ManagedTransform::crd(),
+        IPList::crd(),
     ]
 }

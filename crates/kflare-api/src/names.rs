@@ -56,8 +56,18 @@ pub const ANNOTATIONS: [&str; 8] = [
 pub const ZONE_ID: &str = "kflare.dev/zone-id";
 /// Label, set by kflare: claims a DNS record by its Cloudflare id.
 pub const RECORD_ID: &str = "kflare.dev/record-id";
+/// Label, set by kflare: claims a KV namespace by its Cloudflare id.
+pub const KV_NAMESPACE_ID: &str = "kflare.dev/kv-namespace-id";
+/// Label, set by kflare: claims an R2 bucket by its name, within its account and jurisdiction.
+pub const R2_BUCKET_NAME: &str = "kflare.dev/r2-bucket-name";
+/// Label, set by kflare: claims a D1 database by its Cloudflare id.
+pub const D1_DATABASE_ID: &str = "kflare.dev/d1-database-id";
 /// Label, set by kflare: claims a rule of a ruleset by its Cloudflare id.
 pub const RULE_ID: &str = "kflare.dev/rule-id";
+/// Label, set by kflare: claims the managed transforms of a zone by the zone's Cloudflare id.
+pub const MANAGED_TRANSFORMS: &str = "kflare.dev/managed-transforms-of";
+/// Label, set by kflare: claims a list by its Cloudflare id.
+pub const LIST_ID: &str = "kflare.dev/list-id";
 
 /// Key of the token in its Secret, unless `spec.tokenSecretRef.key` says otherwise.
 pub const DEFAULT_TOKEN_KEY: &str = "CF_API_TOKEN";

@@ -41,6 +41,21 @@ pub(crate) fn immutable(path: &str) -> Rule {
         .message(format!("{path} cannot be changed: create a new resource and delete this one instead").as_str())
 }
 
+/// As [`immutable`], for an optional field of a spec: neither can it be set later, nor taken away. Stands at the spec.
+pub(crate) fn immutable_optional(field: &str) -> Rule {
+    Rule::new(
+        format!("has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})")
+            .as_str(),
+    )
+    .message(
+        format!(
+            "spec.{field} cannot be changed, set later or taken away: create a new resource and delete this one instead"
+        )
+        .as_str(),
+    )
+    .field_path(format!(".{field}"))
+}
+
 /// A rule that forbids a combination of fields. `field` is relative to the schema it stands in, such as `.proxied`.
 pub(crate) fn forbids(rule: String, field: &str, message: &str) -> Rule {
     Rule::new(rule)

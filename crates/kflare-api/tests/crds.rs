@@ -79,6 +79,9 @@ fn names_group_and_category_are_those_users_know() {
         ("CloudflareAccount", "cloudflareaccounts", "cfaccount", "Cluster"),
         ("Zone", "zones", "cfzone", "Namespaced"),
         ("DNSRecord", "dnsrecords", "cfrecord", "Namespaced"),
+        ("KVNamespace", "kvnamespaces", "cfkv", "Namespaced"),
+        ("R2Bucket", "r2buckets", "cfr2", "Namespaced"),
+        ("D1Database", "d1databases", "cfd1", "Namespaced"),
         ("WAFCustomRule", "wafcustomrules", "cfwaf", "Namespaced"),
         ("RateLimitRule", "ratelimitrules", "cfratelimit", "Namespaced"),
         ("ManagedRuleset", "managedrulesets", "cfmanaged", "Namespaced"),
@@ -87,6 +90,8 @@ fn names_group_and_category_are_those_users_know() {
         ("CacheRule", "cacherules", "cfcache", "Namespaced"),
         ("ConfigurationRule", "configurationrules", "cfconfig", "Namespaced"),
         ("OriginRule", "originrules", "cforigin", "Namespaced"),
+        ("ManagedTransform", "managedtransforms", "cfmt", "Namespaced"),
+        ("IPList", "iplists", "cflist", "Namespaced"),
     ]
     .map(|(kind, plural, short, scope)| (kind.into(), plural.into(), short.into(), scope.into()));
     assert_eq!(found, expected);

@@ -34,6 +34,7 @@ pub struct Request {
     query: Vec<(String, String)>,
     headers: HeaderMap,
     body: Option<Bytes>,
+    busy_is_429: bool,
     fault: Option<RequestFault>,
 }
 
@@ -71,6 +72,7 @@ impl Request {
             query: Vec::new(),
             headers: HeaderMap::new(),
             body: None,
+            busy_is_429: false,
             fault,
         }
     }
@@ -139,6 +141,17 @@ impl Request {
         self
     }
 
+    /// A 429 without `retry-after` speaks of what the call is about, which is busy, and not of the credential: it does not
+    /// close the gate, and comes back as [`Error::Api`](crate::Error::Api). Writes of list items are refused so while another
+    /// one is under way (Cloudflare documents).
+    #[must_use]
+    pub fn busy_is_429(self) -> Self {
+        Self {
+            busy_is_429: true,
+            ..self
+        }
+    }
+
     /// The method.
     pub fn method(&self) -> &Method {
         &self.method
@@ -164,6 +177,10 @@ impl Request {
             out.extend(utf8_percent_encode(value, ENCODED));
         }
         out
+    }
+
+    pub(crate) fn may_be_busy(&self) -> bool {
+        self.busy_is_429
     }
 
     pub(crate) fn is_get(&self) -> bool {

@@ -13,6 +13,7 @@ use crate::{
         BatchWriter, CredentialSource, Deleted, Desired, Kind, KindDescriptor, Listing, NaturalKey, Parents, Reference,
         Remote, Site, SpecError, Stored,
     },
+    operations::OperationWriter,
     plan::Change,
 };
 
@@ -92,6 +93,11 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// See [`Kind::batch`].
     fn batch(&self) -> Option<&dyn BatchWriter> {
+        None
+    }
+
+    /// See [`Kind::operations`].
+    fn operations(&self) -> Option<&dyn OperationWriter> {
         None
     }
 
@@ -208,6 +214,10 @@ impl<A: Adapter> Kind for Erased<A> {
 
     fn batch(&self) -> Option<&dyn BatchWriter> {
         self.adapter.batch()
+    }
+
+    fn operations(&self) -> Option<&dyn OperationWriter> {
+        self.adapter.operations()
     }
 
     fn classify(&self, error: &Error) -> Option<Class> {

@@ -40,7 +40,13 @@ pub(crate) async fn run(pass: &Pass<'_>, object: &Arc<Object>) -> Result<Next, F
         && !mutation::is(Mutation::DependentsIgnored)
     {
         // Woken when a dependent goes.
-        return Ok(report::ready(context, object, &Ready::no(Reason::IN_USE, message), Next::Settled).await);
+        return Ok(report::ready(
+            context,
+            object,
+            &Ready::no(pass.kind.descriptor().reasons.in_use.clone(), message),
+            Next::Settled,
+        )
+        .await);
     }
     let mut recorded = context.recorded_unproven(object);
     if pass.kind.descriptor().lifecycle == Lifecycle::Verified || nothing_to_do(&recorded) {
@@ -80,7 +86,7 @@ pub(crate) async fn run(pass: &Pass<'_>, object: &Arc<Object>) -> Result<Next, F
     };
     let plan = decide_deletion(&recorded, left_behind.as_ref(), policy.deletion);
     let holder = match &plan {
-        Plan::Delete { id } => context.index().holder(&place.collection.collection, id, &object.key),
+        Plan::Delete { id } => context.index().holder(&place.collection, id, &object.key),
         _ => None,
     };
     let plan = match holder {
@@ -179,10 +185,7 @@ async fn left_behind(
     let index = pass.context.index();
     found.retain(|remote| {
         intent.made(remote, pass.kind.descriptor().nature, client.server_time())
-            && index
-                .claimants(&place.collection.collection, &remote.id)
-                .next()
-                .is_none()
+            && index.claimants(&place.collection, &remote.id).next().is_none()
     });
     found.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
     Ok(found.into_iter().next())

@@ -82,7 +82,8 @@ pub struct Index {
     aliases: Aliases,
     /// Mostly one a claim.
     claims: BTreeMap<(Arc<str>, String), Vec<ObjectKey>>,
-    reserved: BTreeMap<(Arc<str>, String), ObjectKey>,
+    /// By collection, container and id.
+    reserved: BTreeMap<(Arc<str>, Arc<str>, String), ObjectKey>,
     collections: BTreeMap<CollectionKey, BTreeSet<ObjectKey>>,
     secrets: BTreeMap<SecretKey, BTreeSet<ObjectKey>>,
     protected: BTreeSet<SecretKey>,
@@ -253,10 +254,11 @@ impl Index {
     }
 
     /// Whether `key` is a resource that is not the rightful holder of `id`, and who is. A recorded id counts more than a
-    /// label (labels are copied with a manifest), the older resource more than the younger.
-    pub fn holder(&self, collection: &str, id: &str, asking: &ObjectKey) -> Option<ObjectKey> {
-        let slot = (Arc::<str>::from(collection), id.to_owned());
-        if let Some(reserved) = self.reserved.get(&slot).filter(|holder| *holder != asking) {
+    /// label (labels are copied with a manifest), the older resource more than the younger. An id that is a name (of a bucket)
+    /// means another object in each container.
+    pub fn holder(&self, collection: &CollectionKey, id: &str, asking: &ObjectKey) -> Option<ObjectKey> {
+        let place = (collection.collection.clone(), collection.scope.clone(), id.to_owned());
+        if let Some(reserved) = self.reserved.get(&place).filter(|holder| *holder != asking) {
             return Some(reserved.clone());
         }
         let rank = |key: &&ObjectKey| {
@@ -264,30 +266,47 @@ impl Index {
             let recorded = object.is_some_and(|object| self.recorded_id(object).as_deref() == Some(id));
             (!recorded, object.and_then(|object| object.created), (*key).clone())
         };
-        let claimants = self.claims.get(&slot)?;
-        let best = claimants.iter().min_by_key(rank)?;
+        let claimants = self.claims.get(&(collection.collection.clone(), id.to_owned()))?;
+        let best = claimants
+            .iter()
+            .filter(|key| self.is_in(key, collection))
+            .min_by_key(rank)?;
         // A mere label never beats a resource that asks because it found the object by itself.
         let best_recorded = !rank(&best).0;
         (best != asking && (best_recorded || claimants.contains(asking))).then(|| best.clone())
     }
 
     /// The resources that claim `id`, rightfully or not.
-    pub fn claimants(&self, collection: &str, id: &str) -> impl Iterator<Item = &ObjectKey> {
-        self.claims
-            .get(&(Arc::<str>::from(collection), id.to_owned()))
+    pub fn claimants(&self, collection: &CollectionKey, id: &str) -> impl Iterator<Item = &ObjectKey> {
+        let claimants = self.claims.get(&(collection.collection.clone(), id.to_owned()));
+        claimants
             .into_iter()
             .flatten()
+            .filter(|key| self.is_in(key, collection))
+    }
+
+    /// Whether a resource has recorded no container, or this one.
+    fn is_in(&self, key: &ObjectKey, collection: &CollectionKey) -> bool {
+        let scope = self.objects.get(key).and_then(|object| {
+            let kind = self.kinds.get(&object.key.kind)?;
+            object.recorded(kind.descriptor().id_field()).scope
+        });
+        scope.is_none_or(|scope| scope == *collection.scope)
     }
 
     /// Holds `id` for `key` while its adoption is on the way.
-    pub fn reserve(&mut self, collection: &str, id: &str, key: &ObjectKey) {
-        self.reserved.insert((collection.into(), id.to_owned()), key.clone());
+    pub fn reserve(&mut self, collection: &CollectionKey, id: &str, key: &ObjectKey) {
+        let place = (collection.collection.clone(), collection.scope.clone(), id.to_owned());
+        self.reserved.insert(place, key.clone());
     }
 
     /// The ids of a collection that are held for resources which do not have them recorded yet.
-    pub fn reserved<'a>(&'a self, collection: &'a str) -> impl Iterator<Item = (&'a str, &'a ObjectKey)> {
-        let all = self.reserved.iter().filter(move |((it, _), _)| &**it == collection);
-        all.map(|((_, id), key)| (id.as_str(), key))
+    pub fn reserved<'a>(&'a self, collection: &'a CollectionKey) -> impl Iterator<Item = (&'a str, &'a ObjectKey)> {
+        let all = self
+            .reserved
+            .iter()
+            .filter(move |((name, scope, _), _)| *name == collection.collection && *scope == collection.scope);
+        all.map(|((_, _, id), key)| (id.as_str(), key))
     }
 
     /// Ends all reservations of `key`.
@@ -438,10 +457,13 @@ impl Index {
         };
         match old {
             Some(old) if old.uid == new.uid => {
-                // A record that vanishes from status was taken away by somebody else.
+                // A record that vanishes from status was taken away by somebody else, or is gone: no wish of a user either way.
                 let lost = self.recorded_id(old).is_some() && self.recorded_id(new).is_none();
-                if old.trigger() != new.trigger() || lost {
+                if old.trigger() != new.trigger() {
                     wakes.push((new.key.clone(), own));
+                } else if lost {
+                    let lane = if new.deleting { own } else { Priority::Dependent };
+                    wakes.push((new.key.clone(), lane));
                 }
                 if self.export(old) != self.export(new) {
                     wakes.extend(

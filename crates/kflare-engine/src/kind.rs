@@ -13,6 +13,7 @@ use crate::{
     compact::Json,
     errors::Class,
     object::{ObjectKey, SecretKey},
+    operations::OperationWriter,
     plan::{Change, FieldRules},
     reason::Reason,
 };
@@ -53,6 +54,8 @@ pub struct KindReasons {
     pub claimed: Reason,
     /// The object must not be touched.
     pub locked: Reason,
+    /// Being deleted, and others depend on it.
+    pub in_use: Reason,
 }
 
 impl Default for KindReasons {
@@ -61,6 +64,7 @@ impl Default for KindReasons {
             exists: Reason::ALREADY_EXISTS,
             claimed: Reason::ALREADY_CLAIMED,
             locked: Reason::READ_ONLY,
+            in_use: Reason::IN_USE,
         }
     }
 }
@@ -124,6 +128,12 @@ impl KindDescriptor {
             nature: Nature::default(),
             reasons: KindReasons::default(),
         }
+    }
+
+    /// Whether a list is taken however few resources share the collection: it is one document, or a look at a single object reads
+    /// what lists leave out, which is needed only when something has changed.
+    pub fn lists_for_few(&self) -> bool {
+        self.nature.ordered || !self.fields.unlisted.is_empty()
     }
 
     /// The status field that holds the remote id.
@@ -270,6 +280,8 @@ pub struct Desired {
     /// Where the object is to be put, in collections whose order means something. Set by the engine at the moment of the
     /// write; none when it may stay where it is, or goes to the end.
     pub position: Option<Position>,
+    /// What writes need to know beyond the body. Neither compared nor kept.
+    pub payload: Value,
 }
 
 /// A place beside another object of the same collection, by its id.
@@ -550,6 +562,11 @@ pub trait Kind: Send + Sync {
 
     /// How to write many at once, where the API has it.
     fn batch(&self) -> Option<&dyn BatchWriter> {
+        None
+    }
+
+    /// How objects are changed where Cloudflare carries changes out later; see [`crate::operations`].
+    fn operations(&self) -> Option<&dyn OperationWriter> {
         None
     }
 

@@ -58,7 +58,8 @@ impl Look<'_> {
     async fn complete(&self, mut remote: Remote, source: Source) -> Result<Option<Remote>, Error> {
         let rules = self.kind.descriptor().fields;
         let unread = rules.unread(&self.desired.body);
-        if unread.is_empty() {
+        let is_told = rules.unlisted.is_empty() || source != Source::Candidate;
+        if unread.is_empty() && is_told {
             return Ok(Some(remote));
         }
         let applied = &self.recorded.applied;
@@ -67,7 +68,11 @@ impl Look<'_> {
             remote.body.extend(unread);
             return Ok(Some(remote));
         }
-        let listed = source == Source::List && rules.unlisted.iter().any(|field| unread.contains_key(*field));
+        let listed = match source {
+            Source::Candidate => !rules.unlisted.is_empty(),
+            Source::List => rules.unlisted.iter().any(|field| unread.contains_key(*field)),
+            Source::Single => false,
+        };
         if listed {
             let scope = &self.collection.scope;
             match self.kind.get(self.client, scope, &remote.id).await? {
@@ -89,6 +94,8 @@ impl Look<'_> {
 enum Source {
     /// In a list, or by its name.
     List,
+    /// In the same way, as what could be recovered or adopted: it is read whole once.
+    Candidate,
     /// It was asked for alone.
     Single,
 }
@@ -114,7 +121,7 @@ pub async fn observe(collections: &Collections, look: &Look<'_>) -> Result<Obser
     }
     let descriptor = look.kind.descriptor();
     // A collection that is one document is read whole in any case.
-    let listed = descriptor.listable && (!look.few || descriptor.nature.ordered) && {
+    let listed = descriptor.listable && (!look.few || descriptor.lists_for_few()) && {
         let refreshed = collections
             .refresh(look.collection, look.kind, look.client, look.freshness, look.expected)
             .await;
@@ -151,7 +158,7 @@ pub async fn observe(collections: &Collections, look: &Look<'_>) -> Result<Obser
     for remote in found {
         let same = remote.key.group == key.group;
         let whole = if same {
-            let whole = look.complete(remote, Source::List).await;
+            let whole = look.complete(remote, Source::Candidate).await;
             whole.map_err(|error| failure(look.kind, &error))?
         } else {
             Some(remote)

@@ -12,7 +12,7 @@ use crate::{
     collections::{Collections, Freshness},
     credentials::Credentials,
     decide::{Claims, Observed, Situation, decide, decide_deletion},
-    index::{Index, Kinds},
+    index::{CollectionKey, Index, Kinds},
     kind::{Kind, Lifecycle},
     object::{Object, ObjectKey},
     observe::{FEW, Look, observe},
@@ -20,7 +20,7 @@ use crate::{
     plan::Plan,
     policy::is_paused,
     reason::Reason,
-    resolve::{Defaults, ParentRule, Prepared, prepare, with_recorded},
+    resolve::{Defaults, ParentRule, Prepared, prepare, with_recorded, without_recorded},
 };
 
 /// What would happen with one resource.
@@ -67,7 +67,7 @@ pub struct Manifests {
 
 struct NoClaims<'a> {
     index: &'a Index,
-    collection: &'a str,
+    collection: &'a CollectionKey,
     asking: &'a ObjectKey,
 }
 
@@ -235,7 +235,7 @@ impl Manifests {
             adoption: prepared.policy.adoption,
             claims: &NoClaims {
                 index: &self.index,
-                collection: &descriptor.collection,
+                collection: &prepared.collection,
                 asking: key,
             },
         });
@@ -259,13 +259,22 @@ fn note_found(
         let key = &prepared.desired.key;
         observed.candidates.iter().find(|remote| remote.key == *key)
     });
-    let (Some(remote), Some(id_field)) = (found, kind.descriptor().id_field()) else {
+    let Some(id_field) = kind.descriptor().id_field() else {
+        return;
+    };
+    let Some(remote) = found else {
+        // What is recorded is gone: for dependents it is as if it had never been.
+        if object.recorded(Some(id_field)).id.is_some() {
+            let mut noted = without_recorded(object);
+            noted.resource_version.push('+');
+            index.apply(noted);
+        }
         return;
     };
     if matches!(plan, Plan::Blocked { reason, .. } if *reason == kind.descriptor().reasons.claimed) {
         return;
     }
-    let mut noted = with_recorded(object, id_field, &remote.id, &remote.metadata);
+    let mut noted = with_recorded(object, id_field, &remote.id, &prepared.scope, &remote.metadata);
     noted.resource_version.push('+');
     index.apply(noted);
 }

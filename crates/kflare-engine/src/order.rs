@@ -68,7 +68,7 @@ impl Arrangement {
         let mut members = index.members(collection);
         // Just made, and not recorded yet.
         let made: BTreeMap<&ObjectKey, &str> = index
-            .reserved(&collection.collection)
+            .reserved(collection)
             .filter(|(id, _)| places.contains_key(*id))
             .map(|(id, key)| (key, id))
             .collect();

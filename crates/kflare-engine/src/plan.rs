@@ -196,7 +196,8 @@ pub struct FieldRules {
     pub after_create: &'static [&'static str],
     /// Fields that Cloudflare does not always tell: where an answer leaves one out, it is no difference.
     pub untold: &'static [&'static str],
-    /// Top-level fields that lists and look-ups by name leave out; only a read of the one object tells them.
+    /// Top-level fields, also of the metadata, that lists and look-ups by name leave out; only a read of the one object tells
+    /// them.
     pub unlisted: &'static [&'static str],
     /// Top-level fields that no read tells (secret values). They count as they should be while Cloudflare's mark of the last
     /// change ([`crate::Remote::revision`]) is the one that our own write left, and what we wrote is what the spec asks for.
@@ -220,6 +221,26 @@ impl FieldRules {
         unread
             .filter_map(|field| Some(((*field).to_owned(), desired.get(*field)?.clone())))
             .collect()
+    }
+
+    /// `metadata` with what a list does not tell of it as `status` has it already, if that is of the same object.
+    pub(crate) fn told_before(
+        &self,
+        metadata: &Map<String, Value>,
+        status: &Map<String, Value>,
+        id_field: Option<&str>,
+    ) -> Map<String, Value> {
+        let mut whole = metadata.clone();
+        let before = status.get("cloudflareMetadata").and_then(Value::as_object);
+        let same = |before: &&Map<String, Value>| {
+            id_field.is_some_and(|field| before.get(field).is_some() && before.get(field) == metadata.get(field))
+        };
+        for (field, value) in before.filter(same).into_iter().flatten() {
+            if self.unlisted.contains(&field.as_str()) && !whole.contains_key(field) {
+                whole.insert(field.clone(), value.clone());
+            }
+        }
+        whole
     }
 }
 

@@ -56,6 +56,8 @@ reasons! {
     API_ERROR = "APIError";
     /// Cloudflare's rate limit is exhausted; continues by itself.
     RATE_LIMITED = "RateLimited";
+    /// Cloudflare has accepted a change and is carrying it out.
+    UPDATING = "Updating";
     /// A defect in kflare.
     INTERNAL_ERROR = "InternalError";
     /// Created, with fields still to be set.

@@ -3,7 +3,7 @@
 //!
 //! What was refused is remembered in status as a fingerprint, so that a restart does not ask again either.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 use tokio::time::Instant;
@@ -13,7 +13,7 @@ use crate::{
     digest,
     errors::Class,
     index::CollectionKey,
-    kind::Remote,
+    kind::{NaturalKey, Remote},
     object::{Object, ObjectKey},
     queue::backoff,
     reason::Reason,
@@ -35,6 +35,11 @@ pub fn fingerprint(prepared: &Prepared, neighbours: &[Remote]) -> String {
     let mut others: Vec<_> = neighbours.iter().map(|it| json!([it.id, it.body])).collect();
     others.sort_by_key(ToString::to_string);
     digest::fingerprint(&json!([prepared.desired.body, parents, others]))
+}
+
+/// Who stands in a place: ids and what they are there.
+pub fn standing(neighbours: &[Remote]) -> BTreeSet<(&str, &NaturalKey)> {
+    neighbours.iter().map(|it| (it.id.as_str(), &it.key)).collect()
 }
 
 /// Whether just this was refused before.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     annotations,
@@ -230,12 +230,29 @@ fn invalid(error: &SpecError) -> Plan {
 }
 
 /// The status of `object` with `id` recorded, as a plan run needs it for the dependents of an object found by name.
-pub fn with_recorded(object: &Object, id_field: &str, id: &str, metadata: &serde_json::Map<String, Value>) -> Object {
+pub fn with_recorded(
+    object: &Object,
+    id_field: &str,
+    id: &str,
+    scope: &str,
+    metadata: &serde_json::Map<String, Value>,
+) -> Object {
     let mut object = object.clone();
     let mut metadata = metadata.clone();
     metadata.insert(id_field.to_owned(), Value::String(id.to_owned()));
     let mut status = object.status.fields();
     status.insert("cloudflareMetadata".to_owned(), Value::Object(metadata));
+    let ownership = status.entry("ownership").or_insert_with(|| json!({}));
+    ownership["scope"] = json!(scope);
+    object.status = status.into();
+    object
+}
+
+/// The status of `object` with nothing recorded, as a plan run needs it for the dependents of an object that is gone.
+pub fn without_recorded(object: &Object) -> Object {
+    let mut object = object.clone();
+    let mut status = object.status.fields();
+    status.remove("cloudflareMetadata");
     object.status = status.into();
     object
 }

@@ -158,7 +158,7 @@ pub(crate) async fn sweep(context: &Context, key: &CollectionKey, extent: Extent
     }
     // What has just failed is tried again by its own back-off, not by every check.
     let at_rest = |object: &&Arc<Object>| context.queue().failures(&object.key) == 0;
-    let few = members.len() <= FEW && !kind.descriptor().nature.ordered;
+    let few = members.len() <= FEW && !kind.descriptor().lists_for_few();
     if few || !kind.descriptor().listable || context.collections.is_refused(key) {
         return enqueue(context, members.iter().filter(at_rest));
     }

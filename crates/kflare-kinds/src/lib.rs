@@ -3,9 +3,13 @@
 //! A new kind is one module here and one line in [`kinds`]; `docs/adding-a-kind.md` walks through it.
 
 pub mod account;
+pub mod account_objects;
 pub mod dns;
 pub mod dns_record;
 pub mod rules;
+pub mod ip_list;
+pub mod managed_transform;
+pub mod network;
 pub mod zone;
 
 use kflare_engine::{Kinds, erase, kind::Kind};
@@ -47,6 +51,9 @@ fn all() -> impl Iterator<Item = Box<dyn Kind>> {
         erase(account::AccountAdapter::new()),
         erase(zone::ZoneAdapter::new()),
         erase(dns_record::RecordAdapter::new()),
+        erase(account_objects::kv::NamespaceAdapter::new()),
+        erase(account_objects::r2::BucketAdapter::new()),
+        erase(account_objects::d1::DatabaseAdapter::new()),
         erase(RuleAdapter::<WafCustom>::new()),
         erase(RuleAdapter::<RateLimit>::new()),
         erase(RuleAdapter::<Managed>::new().with_conflicts("RulesetConflict")),
@@ -55,6 +62,8 @@ fn all() -> impl Iterator<Item = Box<dyn Kind>> {
         erase(RuleAdapter::<Cache>::new()),
         erase(RuleAdapter::<Configuration>::new()),
         erase(RuleAdapter::<Origin>::new()),
+        erase(managed_transform::ManagedTransformAdapter::new()),
+        erase(ip_list::IPListAdapter::new()),
     ]
     .into_iter()
 }

@@ -112,6 +112,14 @@ impl Policy {
         quota: 1201,
     };
 
+    /// Some products name none (seen live).
+    pub(crate) const SILENT: Self = Self { name: "", quota: 1200 };
+
+    /// Whether answers have no such headers.
+    pub(crate) fn is_silent(self) -> bool {
+        self.name.is_empty()
+    }
+
     /// The value of the `Ratelimit` header; with a wait when the budget is spent.
     pub(crate) fn remaining(self, retry_after: Option<u64>) -> String {
         match retry_after {

@@ -14,6 +14,7 @@ use crate::budget::RateLimit;
 use crate::config::Quirks;
 use crate::envelope::Refusal;
 use crate::fault::FaultSpec;
+use crate::foreign::ForeignCall;
 use crate::plan::Plan;
 use crate::seed::Seed;
 use crate::simulator::Simulator;
@@ -33,10 +34,14 @@ pub(crate) fn router(simulator: Simulator) -> Router {
         .route("/dump", get(dump))
         .route("/rate-limit", put(set_rate_limit).delete(lift_rate_limit))
         .route("/quirks", get(quirks).put(set_quirks))
+        .route("/foreign", post(foreign))
+        .route("/accounts/{account}/r2/{bucket}/objects", put(set_objects))
         .route("/zones/{zone}/activate", post(activate))
         .route("/zones/{zone}/plan", put(set_plan))
         .route("/zones/{zone}/records", get(records).post(create_record))
         .route("/zones/{zone}/records/{id}", patch(patch_record).delete(delete_record))
+        .merge(crate::areas::lists::control())
+        .merge(crate::areas::managed_headers::control())
         .merge(crate::areas::rulesets::router())
         .with_state(simulator)
 }
@@ -189,6 +194,28 @@ async fn quirks(State(sim): Sim) -> Json<Quirks> {
 async fn set_quirks(State(sim): Sim, Json(quirks): Json<Quirks>) -> StatusCode {
     sim.set_quirks(quirks);
     StatusCode::NO_CONTENT
+}
+
+async fn foreign(State(sim): Sim, Json(call): Json<ForeignCall>) -> Result<Json<Value>, Refusal> {
+    sim.foreign_call(&call).map(Json)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Objects {
+    count: u64,
+    /// Left out: none.
+    jurisdiction: Option<String>,
+}
+
+async fn set_objects(
+    State(sim): Sim,
+    Path((account, bucket)): Path<(String, String)>,
+    Json(objects): Json<Objects>,
+) -> Result<StatusCode, Refusal> {
+    let jurisdiction = objects.jurisdiction.as_deref().unwrap_or("default");
+    sim.set_objects(&account, jurisdiction, &bucket, objects.count)
+        .map(|()| StatusCode::NO_CONTENT)
 }
 
 async fn activate(State(sim): Sim, Path(zone): Path<String>) -> Result<StatusCode, Refusal> {

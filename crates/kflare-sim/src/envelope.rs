@@ -99,10 +99,14 @@ pub(crate) enum ReplyBody {
         info: Option<Map<String, Value>>,
     },
     Errors(Vec<ApiError>),
+    /// Errors in an envelope that has neither `result` nor `messages`.
+    BareErrors(Vec<ApiError>),
     Text {
         content_type: &'static str,
         text: String,
     },
+    /// No body at all.
+    Empty,
 }
 
 impl Reply {
@@ -119,6 +123,29 @@ impl Reply {
         }
     }
 
+    /// A success without a body: 204.
+    pub(crate) fn no_content() -> Self {
+        Self {
+            status: 204,
+            body: ReplyBody::Empty,
+            retry_after: None,
+        }
+    }
+
+    /// One page of a list that is followed by cursors: `result_info.cursors`.
+    pub(crate) fn cursor_page(items: Vec<Value>, cursors: Map<String, Value>) -> Self {
+        let mut reply = Self::object(Value::Array(items));
+        if let ReplyBody::Result { info, .. } = &mut reply.body {
+            *info = Some(Map::from_iter([("cursors".to_owned(), Value::Object(cursors))]));
+        }
+        reply
+    }
+
+    pub(crate) fn with_status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
     /// One page of a list, with `total_pages`.
     pub(crate) fn page(page: &Page, all: usize, items: Vec<Value>) -> Self {
         let body = ReplyBody::Result {
@@ -131,6 +158,31 @@ impl Reply {
             body,
             retry_after: None,
         }
+    }
+
+    /// A refusal in an envelope that has neither `result` nor `messages` (seen live on D1).
+    pub(crate) fn bare_errors(refusal: Refusal) -> Self {
+        Self {
+            status: refusal.status,
+            body: ReplyBody::BareErrors(refusal.errors),
+            retry_after: None,
+        }
+    }
+
+    /// With this `result_info`.
+    pub(crate) fn with_info(mut self, given: Map<String, Value>) -> Self {
+        if let ReplyBody::Result { info, .. } = &mut self.body {
+            *info = Some(given);
+        }
+        self
+    }
+
+    /// Some lists do not count their pages (seen live on D1).
+    pub(crate) fn without_total_pages(mut self) -> Self {
+        if let ReplyBody::Result { info: Some(info), .. } = &mut self.body {
+            info.remove("total_pages");
+        }
+        self
     }
 
     pub(crate) fn with_message(mut self, message: Value) -> Self {
@@ -157,6 +209,7 @@ impl Reply {
         const JSON: &str = "application/json";
         let value = match self.body {
             ReplyBody::Text { content_type, text } => return (content_type, Bytes::from(text)),
+            ReplyBody::Empty => return (JSON, Bytes::new()),
             ReplyBody::Errors(errors) => {
                 // Refusals that point into the body were seen with null here.
                 let messages = if errors.iter().any(|error| error.source.is_some()) {
@@ -166,6 +219,7 @@ impl Reply {
                 };
                 json!({ "success": false, "errors": errors, "messages": messages, "result": null })
             }
+            ReplyBody::BareErrors(errors) => json!({ "success": false, "errors": errors }),
             ReplyBody::Result { result, messages, info } => {
                 let mut envelope = Map::new();
                 envelope.insert("success".into(), Value::Bool(true));

@@ -1,10 +1,11 @@
 //! One call from its arrival to its answer, short of the waiting.
 
 use bytes::Bytes;
+use http::HeaderMap;
 use http::request::Parts;
 use serde_json::{Value, json};
 
-use crate::areas::{tokens, zones};
+use crate::areas::{lists, tokens, zones};
 use crate::auth::{self, Caller};
 use crate::budget::Policy;
 use crate::calls::{CallRecord, Delivery, Effect};
@@ -15,6 +16,7 @@ use crate::ids;
 use crate::paging::Query;
 use crate::route::{self, Answers, Call, Found, Params, Route};
 use crate::simulator::Core;
+use crate::state::Point;
 use crate::time::http_date;
 
 /// What goes out, and how.
@@ -40,6 +42,7 @@ pub(crate) struct Answer {
 pub(crate) fn take_in(core: &mut Core, parts: &Parts, body: &Bytes) -> Exchange {
     let now = core.config.clock.now();
     zones::settle(&mut core.world, core.config.activation, now);
+    lists::settle(&mut core.world, now);
     let path = parts.uri.path();
     let path_and_query = parts.uri.path_and_query().map_or(path, http::uri::PathAndQuery::as_str);
     let query = Query::parse(parts.uri.query());
@@ -160,56 +163,84 @@ fn answer(
         return Err(Refusal::new(404, 7003, could_not_route(path)));
     }
     auth::authorize(&core.world, &caller, route.access, &params)?;
-    let mut reply = handle(core, body, query, route, &params, &caller, fired)?;
+    let view = match &fired.fault {
+        Some(Fault::StaleList { seconds, mark }) => {
+            core.world.point(core.config.clock.now(), *seconds, mark.as_deref())
+        }
+        _ => None,
+    };
+    let message = Message {
+        headers: &parts.headers,
+        query,
+        body,
+    };
+    let mut reply = handle(core, &message, route, &params, &caller, view)?;
     if let Some(Fault::EmptyList { totals }) = &fired.fault {
         empty(&mut reply, *totals);
     }
     Ok(reply)
 }
 
-fn handle(
+/// What a call brings beside its path.
+pub(crate) struct Message<'a> {
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) query: &'a Query,
+    pub(crate) body: &'a Bytes,
+}
+
+/// Lets the route answer. Lists show the past of `view`.
+pub(crate) fn handle(
     core: &mut Core,
-    body: &Bytes,
-    query: &Query,
+    message: &Message<'_>,
     route: &Route,
     params: &Params,
     caller: &Caller,
-    fired: &Fired,
+    view: Option<Point>,
 ) -> Result<Reply, Refusal> {
     let now = core.config.clock.now();
-    let view = match &fired.fault {
-        Some(Fault::StaleList { seconds, mark }) => core.world.point(now, *seconds, mark.as_deref()),
-        _ => None,
-    };
     (route.handler)(&mut Call {
         world: &mut core.world,
         params,
-        query,
-        body,
+        query: message.query,
+        headers: message.headers,
+        body: message.body,
         caller,
         quirks: core.config.quirks,
         activation: core.config.activation,
         billing_period: core.config.billing_period,
+        bulk_operations: core.config.bulk_operations,
         now,
         view,
     })
 }
 
 fn empty(reply: &mut Reply, totals: Totals) {
-    if let ReplyBody::Result {
-        result: result @ Value::Array(_),
-        info,
-        ..
-    } = &mut reply.body
+    if let ReplyBody::Result { result, info, .. } = &mut reply.body
+        && let Some(list) = list_in(result)
     {
-        *result = json!([]);
+        list.clear();
         if let Some(info) = info {
-            info.insert("count".into(), json!(0));
-            if totals == Totals::Zero {
+            if info.remove("cursors").is_some() {
+                return;
+            }
+            info.remove("cursor");
+            if info.contains_key("count") {
+                info.insert("count".into(), json!(0));
+            }
+            if totals == Totals::Zero && info.contains_key("total_count") {
                 info.insert("total_count".into(), json!(0));
                 info.insert("total_pages".into(), json!(0));
             }
         }
+    }
+}
+
+/// The list that a result is, or holds as its only member (R2).
+fn list_in(result: &mut Value) -> Option<&mut Vec<Value>> {
+    match result {
+        Value::Array(list) => Some(list),
+        Value::Object(members) if members.len() == 1 => members.values_mut().next().and_then(Value::as_array_mut),
+        _ => None,
     }
 }
 
@@ -240,7 +271,7 @@ fn could_not_route(path: &str) -> String {
 
 fn error_code(reply: &Reply) -> Option<i64> {
     match &reply.body {
-        ReplyBody::Errors(errors) => errors
+        ReplyBody::Errors(errors) | ReplyBody::BareErrors(errors) => errors
             .first()
             .map(|error| error.error_chain.last().unwrap_or(error).code),
         _ => None,
@@ -256,12 +287,12 @@ fn finish(reply: Reply, policy: Policy, now: jiff::Timestamp, ray: &str) -> Answ
         ("date", http_date(now)),
         ("server", "cloudflare".to_owned()),
         ("cf-ray", ray.to_owned()),
-        (
-            "ratelimit",
-            policy.remaining((status.as_u16() == 429).then_some(retry_after.unwrap_or(0))),
-        ),
-        ("ratelimit-policy", policy.policy()),
     ];
+    if !policy.is_silent() {
+        let wait = (status.as_u16() == 429).then_some(retry_after.unwrap_or(0));
+        headers.push(("ratelimit", policy.remaining(wait)));
+        headers.push(("ratelimit-policy", policy.policy()));
+    }
     if let Some(seconds) = retry_after {
         headers.push(("retry-after", seconds.to_string()));
     }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use http::HeaderMap;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::areas;
 use crate::auth::{Access, Caller};
 use crate::budget::Policy;
-use crate::config::{Activation, Quirks};
+use crate::config::{Activation, BulkOperations, Quirks};
 use crate::envelope::{Refusal, Reply};
 use crate::ids::is_hex32;
 use crate::paging::Query;
@@ -45,11 +46,13 @@ pub(crate) struct Call<'a> {
     pub(crate) world: &'a mut World,
     pub(crate) params: &'a Params,
     pub(crate) query: &'a Query,
+    pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
     pub(crate) caller: &'a Caller,
     pub(crate) quirks: Quirks,
     pub(crate) activation: Activation,
     pub(crate) billing_period: Duration,
+    pub(crate) bulk_operations: BulkOperations,
     pub(crate) now: Timestamp,
     /// The past that lists are to show.
     pub(crate) view: Option<Point>,
@@ -59,6 +62,11 @@ impl Call<'_> {
     /// A path parameter of the route's template.
     pub(crate) fn param(&self, name: &str) -> &str {
         self.params.get(name)
+    }
+
+    /// A header that is text.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
     /// The body as a JSON object.
@@ -97,18 +105,31 @@ impl Params {
 }
 
 /// Parameters whose values are 32 hex digits.
-const HEX_IDS: [&str; 5] = ["account_id", "zone_id", "dns_record_id", "ruleset_id", "rule_id"];
+const HEX_IDS: [&str; 7] = [
+    "account_id",
+    "zone_id",
+    "dns_record_id",
+    "namespace_id",
+    "list_id",
+    "ruleset_id",
+    "rule_id",
+];
 
 /// Every modelled route.
 pub(crate) fn routes() -> &'static [&'static Route] {
     static ROUTES: OnceLock<Vec<&'static Route>> = OnceLock::new();
     ROUTES.get_or_init(|| {
-        let areas: [&'static [Route]; 5] = [
+        let areas: [&'static [Route]; 10] = [
             &areas::accounts::ROUTES,
             &areas::tokens::ROUTES,
             &areas::zones::ROUTES,
             &areas::dns::ROUTES,
+            &areas::stores::kv::ROUTES,
+            &areas::stores::r2::ROUTES,
+            &areas::stores::d1::ROUTES,
             &areas::rulesets::ROUTES,
+            &areas::lists::ROUTES,
+            &areas::managed_headers::ROUTES,
         ];
         areas.into_iter().flatten().collect()
     })

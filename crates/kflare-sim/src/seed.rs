@@ -5,12 +5,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::areas::dns::{Managed, Quota, Writer, name};
+use crate::areas::managed_headers;
 use crate::areas::rulesets::RulesetSeed;
+use crate::areas::stores::seed::{BucketSeed, DatabaseSeed, KvNamespaceSeed};
 use crate::config::Quirks;
 use crate::envelope::Refusal;
-use crate::ids::is_hex32;
+use crate::ids::{is_hex32, is_uuid};
 use crate::plan::Plan;
-use crate::state::{Account, AccountType, Grant, Owner, Token, TokenStatus, User, World, Zone, ZoneStatus, ZoneType};
+use crate::state::{
+    Account, AccountType, Grant, ListKind, Owner, Subscription, Token, TokenStatus, User, World, Zone, ZoneStatus,
+    ZoneType,
+};
 
 /// What to add to the simulated cloud. Everything that refers to accounts, users or zones may use their id or their name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -24,6 +29,14 @@ pub struct Seed {
     pub tokens: Vec<TokenSeed>,
     /// Zones.
     pub zones: Vec<ZoneSeed>,
+    /// KV namespaces.
+    pub kv_namespaces: Vec<KvNamespaceSeed>,
+    /// R2 buckets.
+    pub r2_buckets: Vec<BucketSeed>,
+    /// D1 databases.
+    pub d1_databases: Vec<DatabaseSeed>,
+    /// Lists of accounts.
+    pub lists: Vec<ListSeed>,
 }
 
 /// An account.
@@ -38,6 +51,12 @@ pub struct AccountSeed {
     /// The kind of account.
     #[serde(default, rename = "type")]
     pub kind: AccountType,
+    /// How many D1 databases it may hold; unset: as many as the kind of account may.
+    #[serde(default)]
+    pub d1_quota: Option<usize>,
+    /// Whether R2 was switched on; unset: it was.
+    #[serde(default)]
+    pub r2: Subscription,
 }
 
 impl AccountSeed {
@@ -162,6 +181,9 @@ pub struct ZoneSeed {
     /// Its rulesets. They are checked as the API would, except for what the plan allows.
     #[serde(default)]
     pub rulesets: Vec<RulesetSeed>,
+    /// The ids of its managed transforms that are on.
+    #[serde(default)]
+    pub managed_transforms: Vec<String>,
 }
 
 impl ZoneSeed {
@@ -197,6 +219,39 @@ pub struct RecordSeed {
     pub body: Map<String, Value>,
 }
 
+/// A list of an account.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListSeed {
+    /// 32 lower-case hex digits; unset: drawn from the simulator's seed.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// The list's name.
+    pub name: String,
+    /// The account it is in.
+    pub account: String,
+    /// What it holds.
+    #[serde(default)]
+    pub kind: ListKind,
+    /// What it is for.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Its items, if they are addresses. They are checked as the API would, except for their number.
+    #[serde(default)]
+    pub items: Vec<ListItemSeed>,
+}
+
+/// An item of a list of addresses.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListItemSeed {
+    /// The address or network.
+    pub ip: String,
+    /// The comment.
+    #[serde(default)]
+    pub comment: String,
+}
+
 /// The ids of what was seeded, in the order of the seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seeded {
@@ -210,8 +265,13 @@ pub struct Seeded {
     pub zones: Vec<String>,
     /// Of the records of each zone.
     pub records: Vec<Vec<String>>,
+    /// Of the KV namespaces.
+    pub kv_namespaces: Vec<String>,
     /// Of the rulesets of each zone.
     pub rulesets: Vec<Vec<String>>,
+    /// Of the lists.
+    #[serde(default)]
+    pub lists: Vec<String>,
 }
 
 /// The seed makes no sense. What came before the fault in it has been added.
@@ -229,6 +289,16 @@ pub enum SeedError {
         kind: &'static str,
         /// Of which id or name.
         name: String,
+    },
+    /// Something in an account is refused.
+    #[error("{kind} {name:?} is refused")]
+    Store {
+        /// What it is.
+        kind: &'static str,
+        /// Its name or title.
+        name: String,
+        /// Why.
+        source: Refusal,
     },
     /// A zone's name is no domain, or taken.
     #[error("{0:?} is no domain, or there is a zone of that name")]
@@ -253,6 +323,22 @@ pub enum SeedError {
         /// Why.
         source: Refusal,
     },
+    /// A list is refused.
+    #[error("list {list} is refused")]
+    List {
+        /// The list's name.
+        list: String,
+        /// Why.
+        source: Refusal,
+    },
+    /// The managed transforms of a zone are refused.
+    #[error("the managed transforms of zone {zone} are refused")]
+    ManagedTransforms {
+        /// The zone's name.
+        zone: String,
+        /// Why.
+        source: Refusal,
+    },
 }
 
 impl Seed {
@@ -265,6 +351,8 @@ impl Seed {
                 name: account.name.clone(),
                 kind: account.kind,
                 created_on: now,
+                d1_quota: account.d1_quota,
+                r2: account.r2,
             };
             world.administer(now, |held| drop(held.accounts.insert(account.id.clone(), account)));
             seeded.accounts.push(id);
@@ -292,7 +380,46 @@ impl Seed {
             seeded.records.push(records);
             seeded.rulesets.push(rulesets);
         }
+        for list in &self.lists {
+            let account = find_account(world, &list.account, &list.name)?;
+            let id = id(world, list.id.as_ref())?;
+            list.add_to(world, &account, id.clone(), now)
+                .map_err(|source| SeedError::List {
+                    list: list.name.clone(),
+                    source,
+                })?;
+            seeded.lists.push(id);
+        }
+        self.apply_stores(world, now, &mut seeded)?;
         Ok(seeded)
+    }
+
+    fn apply_stores(&self, world: &mut World, now: Timestamp, seeded: &mut Seeded) -> Result<(), SeedError> {
+        let refused = |kind: &'static str, name: &str| {
+            let name = name.to_owned();
+            move |source| SeedError::Store { kind, name, source }
+        };
+        for namespace in &self.kv_namespaces {
+            let account = find_account(world, &namespace.account, &namespace.title)?;
+            let id = id(world, namespace.id.as_ref())?;
+            let added = namespace.apply(world, account, id.clone(), now);
+            added.map_err(refused("KV namespace", &namespace.title))?;
+            seeded.kv_namespaces.push(id);
+        }
+        for bucket in &self.r2_buckets {
+            let account = find_account(world, &bucket.account, &bucket.name)?;
+            let added = bucket.apply(world, account, now);
+            added.map_err(refused("bucket", &bucket.name))?;
+        }
+        for database in &self.d1_databases {
+            let account = find_account(world, &database.account, &database.name)?;
+            if let Some(wrong) = database.id.as_ref().filter(|id| !is_uuid(id)) {
+                return Err(SeedError::Id(wrong.clone()));
+            }
+            let added = database.apply(world, account, now);
+            added.map_err(refused("database", &database.name))?;
+        }
+        Ok(())
     }
 }
 
@@ -444,6 +571,13 @@ impl ZoneSeed {
                 })?;
             ruleset_ids.push(id);
         }
+        let on = managed_headers::seeded(&zone, &self.managed_transforms).map_err(|source| {
+            SeedError::ManagedTransforms {
+                zone: zone.name.clone(),
+                source,
+            }
+        })?;
+        world.set_managed_transforms(&id, on, now);
         Ok((id, ids, ruleset_ids))
     }
 }

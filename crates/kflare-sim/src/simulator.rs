@@ -11,15 +11,16 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use crate::areas::dns::{Change, Managed, Quota, Writer};
-use crate::areas::zones;
+use crate::areas::stores::{d1, kv, r2};
+use crate::areas::{lists, managed_headers, zones};
 use crate::budget::{Budgets, RateLimit};
 use crate::calls::{CallLog, CallRecord};
-use crate::config::{Quirks, SimConfig};
+use crate::config::{BulkOperations, Quirks, SimConfig};
 use crate::envelope::Refusal;
 use crate::fault::{FaultError, FaultSpec, FaultState, Faults};
 use crate::plan::Plan;
 use crate::seed::{Seed, SeedError, Seeded};
-use crate::state::{TokenStatus, World, Zone};
+use crate::state::{Bucket, Database, KvNamespace, TokenStatus, World, Zone};
 
 /// A simulated Cloudflare. Clones are handles of the same one.
 #[derive(Clone)]
@@ -175,6 +176,7 @@ impl Simulator {
             core.config.clock.advance(by);
             let now = core.config.clock.now();
             zones::settle(&mut core.world, core.config.activation, now);
+            lists::settle(&mut core.world, now);
             now
         })
     }
@@ -191,6 +193,11 @@ impl Simulator {
             core.config.rate_limit = limit;
             core.budgets.clear();
         });
+    }
+
+    /// Sets how long operations on list items take that are asked for from now on.
+    pub fn set_bulk_operations(&self, durations: BulkOperations) {
+        self.with(|core| core.config.bulk_operations = durations);
     }
 
     /// Sets the forms of answers.
@@ -219,6 +226,49 @@ impl Simulator {
         let zone = core.world.find_zone(zone)?;
         let records = core.world.records(&zone.id);
         Some(records.iter().map(|record| record.render(core.config.quirks)).collect())
+    }
+
+    /// Every KV namespace, as the API shows them, by id.
+    pub fn kv_namespaces(&self) -> Vec<Value> {
+        let core = self.lock();
+        core.world.stored::<KvNamespace>().map(|it| kv::render(it)).collect()
+    }
+
+    /// Every R2 bucket, as the API shows them alone, with its rules and how many objects are in it.
+    pub fn r2_buckets(&self) -> Vec<Value> {
+        let core = self.lock();
+        let shown = core.world.stored::<Bucket>().map(|bucket| {
+            let mut shown = r2::render(bucket, core.config.quirks);
+            shown["objects"] = json!(bucket.objects);
+            shown["cors"] = json!(bucket.cors);
+            shown["lifecycle"] = json!(bucket.lifecycle);
+            shown
+        });
+        shown.collect()
+    }
+
+    /// Every D1 database, as the API shows them alone, by id.
+    pub fn d1_databases(&self) -> Vec<Value> {
+        let core = self.lock();
+        let databases = core.world.stored::<Database>();
+        databases.map(|it| d1::render(it, d1::Shape::Single)).collect()
+    }
+
+    /// Leaves so many objects in a bucket, as those who use it would. `jurisdiction` is `default` where there is none.
+    pub fn set_objects(&self, account: &str, jurisdiction: &str, bucket: &str, objects: u64) -> Result<(), Refusal> {
+        self.with(|core| {
+            let found = core
+                .world
+                .bucket(account, jurisdiction, bucket)
+                .ok_or_else(r2::unknown)?;
+            let bucket = Bucket {
+                objects,
+                ..Bucket::clone(found)
+            };
+            let now = core.config.clock.now();
+            core.world.put_stored(bucket, now);
+            Ok(())
+        })
     }
 
     /// Makes a pending zone (by id or name) active, as when the registrar names its name servers.
@@ -307,6 +357,7 @@ impl Simulator {
 
     /// Everything that is held, as the API shows it. Token values are left out.
     pub fn dump(&self) -> Value {
+        let (namespaces, buckets, databases) = (self.kv_namespaces(), self.r2_buckets(), self.d1_databases());
         let core = self.lock();
         let held = core.world.held();
         let zones = held.zones.values().map(|zone| {
@@ -320,6 +371,7 @@ impl Simulator {
                 .map(|ruleset| ruleset.render(core.config.quirks))
                 .collect();
             shown.insert("rulesets".into(), rulesets.into());
+            shown.insert("managed_transforms".into(), managed_headers::render(zone, &core.world));
             Value::Object(shown)
         });
         let tokens = held.tokens.values().map(|token| {
@@ -341,6 +393,10 @@ impl Simulator {
             "users": users.collect::<Vec<_>>(),
             "tokens": tokens.collect::<Vec<_>>(),
             "zones": zones.collect::<Vec<_>>(),
+            "kv_namespaces": namespaces,
+            "r2_buckets": buckets,
+            "d1_databases": databases,
+            "lists": lists::dump(&core.world),
         })
     }
 }

@@ -8,6 +8,11 @@ pub(crate) fn micros(at: Timestamp) -> String {
     format!("{at:.6}")
 }
 
+/// RFC 3339 with three fractional digits: as R2 buckets and D1 databases have them.
+pub(crate) fn millis(at: Timestamp) -> String {
+    format!("{at:.3}")
+}
+
 /// RFC 3339 in whole seconds.
 pub(crate) fn seconds(at: Timestamp) -> String {
     format!("{at:.0}")

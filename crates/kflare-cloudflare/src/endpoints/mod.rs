@@ -4,7 +4,12 @@
 //! leave out or send as null is optional or has a default here, so that one odd object does not spoil a list.
 
 pub mod accounts;
+pub mod d1;
 pub mod dns;
+pub mod kv;
+pub mod lists;
+pub mod managed_headers;
+pub mod r2;
 pub mod rulesets;
 pub mod zones;
 
@@ -18,6 +23,16 @@ where
     T: Deserialize<'de> + Default,
 {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Reads a whole number that may be written with a point; null and anything else are `None`.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "a number that is too large is none that Cloudflare sends"
+)]
+fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+    let value: Option<serde_json::Value> = Option::deserialize(deserializer)?;
+    Ok(value.and_then(|value| value.as_i64().or_else(|| value.as_f64().map(|number| number as i64))))
 }
 
 /// Reads an RFC 3339 time; null, an empty text and anything that is no time are `None`.

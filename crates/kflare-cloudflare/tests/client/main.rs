@@ -1,6 +1,8 @@
 //! The client against scripted transports, on tokio's paused clock, and the real transport against real sockets.
 
 #[cfg(test)]
+mod account_objects;
+#[cfg(test)]
 mod budget;
 #[cfg(test)]
 mod calls;

@@ -14,6 +14,17 @@ pub enum AccountType {
     Enterprise,
 }
 
+/// Whether an account has a product that somebody has to switch on first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Subscription {
+    /// It is switched on.
+    #[default]
+    Enabled,
+    /// It was never switched on.
+    Disabled,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Account {
     pub(crate) id: String,
@@ -21,6 +32,21 @@ pub(crate) struct Account {
     #[serde(rename = "type")]
     pub(crate) kind: AccountType,
     pub(crate) created_on: Timestamp,
+    /// In place of the quota that the kind of account has.
+    #[serde(default)]
+    pub(crate) d1_quota: Option<usize>,
+    #[serde(default)]
+    pub(crate) r2: Subscription,
+}
+
+impl Account {
+    /// D1 databases that the account may hold: 10 on the free Workers plan, 50,000 on the paid one (Cloudflare documents).
+    pub(crate) fn d1_quota(&self) -> usize {
+        self.d1_quota.unwrap_or(match self.kind {
+            AccountType::Standard => 10,
+            AccountType::Enterprise => 50_000,
+        })
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

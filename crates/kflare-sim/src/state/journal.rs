@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Zone;
+use super::stores::StoreUndo;
+use super::{List, Zone};
 use crate::areas::dns::Record;
 use crate::areas::rulesets::Ruleset;
 
@@ -22,10 +23,15 @@ pub(super) enum Undo {
         id: String,
         before: Option<Arc<Zone>>,
     },
+    Store(StoreUndo),
     Ruleset {
         zone: String,
         id: String,
         before: Option<Arc<Ruleset>>,
+    },
+    List {
+        id: String,
+        before: Option<Arc<List>>,
     },
     /// A change that cannot be taken back and shows in no list.
     Other,

@@ -2,22 +2,27 @@
 
 mod account;
 mod journal;
+mod lists;
 mod records;
 mod rulesets;
+mod stores;
 mod token;
 mod zone;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use account::AccountType;
 pub(crate) use account::{Account, User};
+pub use account::{AccountType, Subscription};
 pub(crate) use journal::Point;
 use journal::{Journal, Undo};
+pub use lists::ListKind;
+pub(crate) use lists::{Ending, Item, ItemChange, Items, List, ListState, Operation};
 pub(crate) use records::RecordSet;
+pub(crate) use stores::{Bucket, Database, KvNamespace, Stores};
 pub(crate) use token::Owner;
 pub(crate) use token::Token;
 pub use token::{Area, Grant, Level, Permission, Scope, TokenStatus, UnknownPermission};
@@ -38,9 +43,17 @@ pub(crate) struct Held {
     pub(crate) zones: BTreeMap<String, Arc<Zone>>,
     /// By zone id.
     pub(crate) records: BTreeMap<String, RecordSet>,
+    /// KV namespaces, R2 buckets, D1 databases.
+    #[serde(default)]
+    pub(crate) stores: Stores,
     /// By zone id and ruleset id.
     #[serde(default)]
     pub(crate) rulesets: BTreeMap<String, BTreeMap<String, Arc<Ruleset>>>,
+    #[serde(default)]
+    pub(crate) lists: ListState,
+    /// The managed transforms that are on, by zone id.
+    #[serde(default)]
+    pub(crate) managed_transforms: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// The simulated cloud: what it holds, and how it came to hold it.
@@ -60,7 +73,10 @@ impl World {
                 tokens: BTreeMap::new(),
                 zones: BTreeMap::new(),
                 records: BTreeMap::new(),
+                stores: Stores::default(),
                 rulesets: BTreeMap::new(),
+                lists: ListState::default(),
+                managed_transforms: BTreeMap::new(),
             },
             journal: Journal::new(history),
         }
@@ -78,6 +94,11 @@ impl World {
 
     pub(crate) fn new_id(&mut self) -> String {
         self.held.ids.hex32()
+    }
+
+    /// A new id of the products that have UUIDs.
+    pub(crate) fn new_uuid(&mut self) -> String {
+        self.held.ids.uuid()
     }
 
     /// Grows with every change to what is held.
@@ -111,9 +132,11 @@ impl World {
                     Some(zone) => drop(self.held.zones.insert(id, zone)),
                     None => drop(self.held.zones.remove(&id)),
                 },
+                Undo::Store(undo) => self.held.stores.take_back(undo),
                 Undo::Ruleset { zone, id, before } => {
                     self.replace_ruleset(&zone, &id, before);
                 }
+                Undo::List { id, before } => self.held.lists.restore(&id, before),
                 Undo::Other => {}
             }
         }
@@ -144,6 +167,7 @@ impl World {
         for record in self.records(id) {
             self.remove_record(id, &record.id, now);
         }
+        self.held.managed_transforms.remove(id);
         if let Some(before) = self.held.zones.remove(id) {
             self.journal.push(
                 now,
@@ -218,6 +242,19 @@ impl World {
                     before: Some(before),
                 },
             );
+        }
+    }
+
+    /// The managed transforms of a zone that are on.
+    pub(crate) fn managed_transforms(&self, zone: &str) -> BTreeSet<String> {
+        self.held.managed_transforms.get(zone).cloned().unwrap_or_default()
+    }
+
+    /// Sets which managed transforms of a zone are on.
+    pub(crate) fn set_managed_transforms(&mut self, zone: &str, on: BTreeSet<String>, now: Timestamp) {
+        if self.managed_transforms(zone) != on {
+            self.held.managed_transforms.insert(zone.to_owned(), on);
+            self.journal.push(now, Undo::Other);
         }
     }
 

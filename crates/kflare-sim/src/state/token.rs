@@ -74,6 +74,12 @@ pub enum Area {
     Zone,
     /// DNS records.
     Dns,
+    /// Workers KV Storage.
+    Kv,
+    /// Workers R2 Storage.
+    R2,
+    /// D1.
+    D1,
     /// Custom rules, rate limiting rules and managed rulesets of zones.
     Waf,
     /// Transform rules.
@@ -86,20 +92,29 @@ pub enum Area {
     Configuration,
     /// Origin rules.
     Origin,
+    /// Lists of an account (Cloudflare: Account Filter Lists).
+    Lists,
+    /// Managed transforms of zones (Cloudflare: Managed headers).
+    ManagedHeaders,
 }
 
 impl Area {
     /// Every area.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 14] = [
         Self::Account,
         Self::Zone,
         Self::Dns,
+        Self::Kv,
+        Self::R2,
+        Self::D1,
         Self::Waf,
         Self::Transform,
         Self::Redirect,
         Self::Cache,
         Self::Configuration,
         Self::Origin,
+        Self::Lists,
+        Self::ManagedHeaders,
     ];
 
     fn name(self) -> &'static str {
@@ -107,19 +122,24 @@ impl Area {
             Self::Account => "account",
             Self::Zone => "zone",
             Self::Dns => "dns",
+            Self::Kv => "kv",
+            Self::R2 => "r2",
+            Self::D1 => "d1",
             Self::Waf => "waf",
             Self::Transform => "transform",
             Self::Redirect => "redirect",
             Self::Cache => "cache",
             Self::Configuration => "configuration",
             Self::Origin => "origin",
+            Self::Lists => "lists",
+            Self::ManagedHeaders => "managed_headers",
         }
     }
 
     /// Whether the permission is given on accounts (true) or on zones.
     pub(crate) fn is_of_accounts(self) -> bool {
         match self {
-            Self::Account => true,
+            Self::Account | Self::Kv | Self::R2 | Self::D1 | Self::Lists => true,
             Self::Zone
             | Self::Dns
             | Self::Waf
@@ -127,7 +147,8 @@ impl Area {
             | Self::Redirect
             | Self::Cache
             | Self::Configuration
-            | Self::Origin => false,
+            | Self::Origin
+            | Self::ManagedHeaders => false,
         }
     }
 }
@@ -175,7 +196,7 @@ impl Permission {
 
 /// The text is no permission.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no permission: expected the name of an area, a dot, and read or write")]
+#[error("{0:?} is no permission: expected an area such as account, zone or dns, a dot, and read or write")]
 pub struct UnknownPermission(String);
 
 impl FromStr for Permission {

@@ -32,8 +32,24 @@ const NULLS: &[(&str, &str)] = &[
     ("/result/*/settings/abuse_contact_email", "the same in lists"),
 ];
 
-/// Routes that answer 204 and nothing else (Cloudflare documents).
-const EMPTY: [(&str, &str); 1] = [("DELETE", "/zones/{zone_id}/rulesets/{ruleset_id}")];
+/// Routes whose answers the OpenAPI file describes as something that nobody has seen, and why.
+const WRONG_IN_OPENAPI: &[(&str, &str, &str)] = &[
+    (
+        "GET",
+        "/accounts/{account_id}/d1/database",
+        "a list that is to be an object",
+    ),
+    (
+        "DELETE",
+        "/accounts/{account_id}/d1/database/{database_id}",
+        "null that is to be an object",
+    ),
+    (
+        "GET",
+        "/accounts/{account_id}/r2/buckets",
+        "an object that is to be a list",
+    ),
+];
 
 /// Types of records that the OpenAPI file of 2024 does not have; the schemas of the newer SDK do.
 const TYPES_UNKNOWN_TO_OPENAPI: [&str; 1] = ["OPENPGPKEY"];
@@ -183,6 +199,8 @@ async fn all_answers(api: &Api) -> Vec<(&'static str, &'static str, Answer)> {
         api.send("DELETE", &format!("{records}/{left}"), None).await,
     ));
     answers.extend(rulesets_bodies::all_answers(api).await);
+    answers.extend(crate::ip_lists::answers(api).await);
+    answers.extend(crate::managed_headers::answers(api).await);
     let zone = format!("/zones/{ZONE}");
     answers.push(("GET", "/zones", api.get("/zones").await));
     let new = json!({ "name": "new.example", "account": { "id": ACCOUNT } });
@@ -216,6 +234,81 @@ async fn all_answers(api: &Api) -> Vec<(&'static str, &'static str, Answer)> {
         .get(&format!("/accounts/{ACCOUNT}/tokens/verify"))
         .await;
     answers.push(("GET", "/accounts/{account_id}/tokens/verify", verified));
+    answers.extend(answers_of_stores(api).await);
+    answers
+}
+
+async fn answers_of_stores(api: &Api) -> Vec<(&'static str, &'static str, Answer)> {
+    const KV: &str = "/accounts/{account_id}/storage/kv/namespaces";
+    const KV_ONE: &str = "/accounts/{account_id}/storage/kv/namespaces/{namespace_id}";
+    const D1: &str = "/accounts/{account_id}/d1/database";
+    const D1_ONE: &str = "/accounts/{account_id}/d1/database/{database_id}";
+    const R2: &str = "/accounts/{account_id}/r2/buckets";
+    const R2_ONE: &str = "/accounts/{account_id}/r2/buckets/{bucket_name}";
+    const CORS: &str = "/accounts/{account_id}/r2/buckets/{bucket_name}/cors";
+    const LIFECYCLE: &str = "/accounts/{account_id}/r2/buckets/{bucket_name}/lifecycle";
+    let rights = grants(&[
+        (kflare_sim::Area::Kv, true),
+        (kflare_sim::Area::R2, true),
+        (kflare_sim::Area::D1, true),
+    ]);
+    let own = kflare_sim::TokenSeed::of_account(&token("stores"), "One", rights);
+    api.sim
+        .seed(&kflare_sim::Seed {
+            tokens: vec![own],
+            ..Default::default()
+        })
+        .expect("a good seed");
+    let api = api.as_token("stores");
+    let cors = json!({ "rules": [{ "id": "x", "allowed": { "methods": ["GET"], "origins": ["*"], "headers": ["a"] },
+        "exposeHeaders": ["etag"], "maxAgeSeconds": 60 }] });
+    // The rule that a new bucket has lacks the prefix that is described.
+    let lifecycle = json!({ "rules": [{ "id": "x", "enabled": true, "conditions": { "prefix": "a/" },
+        "deleteObjectsTransition": { "condition": { "type": "Age", "maxAge": 60 } } }] });
+    let mode = json!({ "read_replication": { "mode": "auto" } });
+    let class = [("cf-r2-storage-class", "InfrequentAccess")];
+    let title = json!({ "title": "cache" });
+    let path = |template: &str, id: &str| {
+        let path = template.replace("{account_id}", ACCOUNT);
+        ["{namespace_id}", "{database_id}", "{bucket_name}"]
+            .iter()
+            .fold(path, |path, parameter| path.replace(parameter, id))
+    };
+    let mut answers = Vec::new();
+    let made = api.send("POST", &path(KV, ""), Some(&title)).await;
+    let namespace = id_of(&made.body["result"]);
+    answers.push(("POST", KV, made));
+    let name = json!({ "name": "app" });
+    let made = api.send("POST", &path(D1, ""), Some(&name)).await;
+    let database = text(&made.body["result"]["uuid"]);
+    answers.push(("POST", D1, made));
+    answers.push(("POST", R2, api.send("POST", &path(R2, ""), Some(&name)).await));
+    answers.push((
+        "PATCH",
+        R2_ONE,
+        api.send_with("PATCH", &path(R2_ONE, "app"), &class, None).await,
+    ));
+    for (method, template, id, body) in [
+        ("GET", KV, "", None),
+        ("GET", KV_ONE, namespace.as_str(), None),
+        ("PUT", KV_ONE, &namespace, Some(&title)),
+        ("DELETE", KV_ONE, &namespace, None),
+        ("GET", D1, "", None),
+        ("GET", D1_ONE, &database, None),
+        ("PUT", D1_ONE, &database, Some(&mode)),
+        ("PATCH", D1_ONE, &database, Some(&mode)),
+        ("DELETE", D1_ONE, &database, None),
+        ("GET", R2, "", None),
+        ("GET", R2_ONE, "app", None),
+        ("PUT", CORS, "app", Some(&cors)),
+        ("GET", CORS, "app", None),
+        ("DELETE", CORS, "app", None),
+        ("PUT", LIFECYCLE, "app", Some(&lifecycle)),
+        ("GET", LIFECYCLE, "app", None),
+        ("DELETE", R2_ONE, "app", None),
+    ] {
+        answers.push((method, template, api.send(method, &path(template, id), body).await));
+    }
     answers
 }
 
@@ -228,14 +321,11 @@ async fn every_answer_fits_the_description() {
     let mut wrong = Vec::new();
     for (method, path, answer) in all_answers(&api).await {
         checked.insert((method, path));
-        if answer.status == 204 {
-            assert!(
-                EMPTY.contains(&(method, path)) && answer.text.is_empty(),
-                "{method} {path}"
-            );
-            continue;
-        }
-        assert_eq!(answer.status, 200, "{method} {path}: {}", answer.text);
+        assert!(
+            matches!(answer.status, 200 | 201 | 204),
+            "{method} {path}: {}",
+            answer.text
+        );
         let described = &validators[&(method.to_owned(), path.to_owned())];
         let mut body = answer.body.clone();
         without_known_nulls(&mut body, "", &mut used);
@@ -247,7 +337,12 @@ async fn every_answer_fits_the_description() {
                 ));
             }
         };
-        if let Some(openapi) = &described.openapi
+        let is_wrong = WRONG_IN_OPENAPI
+            .iter()
+            .any(|(of, template, _)| (*of, *template) == (method, path));
+        if let Some(openapi) = described.openapi.as_ref().filter(|_| is_wrong) {
+            assert!(!openapi.is_valid(&body), "{method} {path} fits after all");
+        } else if let Some(openapi) = &described.openapi
             && let Some(body) = known_to_openapi(body.clone())
         {
             judge("openapi", openapi, &body);

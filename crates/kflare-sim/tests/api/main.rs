@@ -11,7 +11,11 @@ mod description;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod ip_lists;
+#[cfg(test)]
 mod lists;
+#[cfg(test)]
+mod managed_headers;
 #[cfg(test)]
 mod records;
 #[cfg(test)]
@@ -28,6 +32,8 @@ mod rulesets_plans;
 mod rulesets_refusals;
 #[cfg(test)]
 mod sockets;
+#[cfg(test)]
+mod stores;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

@@ -21,6 +21,9 @@ fn simple(phase: Phase) -> Value {
         Phase::HttpRequestCacheSettings => json!({
             "action": "set_cache_settings", "expression": "true", "action_parameters": { "cache": true },
         }),
+        Phase::HttpConfigSettings => json!({
+            "action": "set_config", "expression": "true", "action_parameters": { "ssl": "strict" },
+        }),
         Phase::HttpRequestOrigin => json!({
             "action": "route", "expression": "true", "action_parameters": { "origin": { "port": 8080 } },
         }),
@@ -178,17 +181,80 @@ async fn what_takes_a_better_plan() {
         let pointer = format!("/action_parameters{pointer}");
         from_plan_on(Phase::HttpRequestOrigin, &route, Plan::Enterprise, text, &pointer).await;
     }
-    let ports = json!({ "action": "set_cache_settings", "expression": "true", "action_parameters": {
-        "additional_cacheable_ports": [8443] } });
-    let pointer = "/action_parameters/additional_cacheable_ports";
-    from_plan_on(
-        Phase::HttpRequestCacheSettings,
-        &ports,
-        Plan::Enterprise,
-        "ports",
-        pointer,
-    )
-    .await;
+}
+
+fn phase_action(phase: Phase) -> Value {
+    simple(phase)["action"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn settings_that_take_a_better_plan() {
+    let cache = Phase::HttpRequestCacheSettings;
+    let config = Phase::HttpConfigSettings;
+    for (phase, parameters, from, text, pointer) in [
+        (
+            cache,
+            json!({ "additional_cacheable_ports": [8443] }),
+            Plan::Enterprise,
+            "ports",
+            "/additional_cacheable_ports",
+        ),
+        (
+            cache,
+            json!({ "read_timeout": 900 }),
+            Plan::Pro,
+            "read timeout",
+            "/read_timeout",
+        ),
+        (
+            cache,
+            json!({ "strip_etags": true }),
+            Plan::Pro,
+            "ETags",
+            "/strip_etags",
+        ),
+        (
+            cache,
+            json!({ "cache_key": { "custom_key": { "header": { "include": ["x-a"] } } } }),
+            Plan::Pro,
+            "cache key",
+            "/cache_key/custom_key",
+        ),
+        (
+            cache,
+            json!({ "cache_key": { "custom_key": { "query_string": { "exclude": { "all": true } } } } }),
+            Plan::Free,
+            "",
+            "",
+        ),
+        (config, json!({ "polish": "lossy" }), Plan::Pro, "Polish", "/polish"),
+        (config, json!({ "polish": "off" }), Plan::Free, "", ""),
+        (
+            config,
+            json!({ "ssl": "origin_pull" }),
+            Plan::Enterprise,
+            "origin_pull",
+            "/ssl",
+        ),
+        (
+            config,
+            json!({ "security_level": "off" }),
+            Plan::Enterprise,
+            "security level",
+            "/security_level",
+        ),
+        (
+            config,
+            json!({ "security_level": "essentially_off" }),
+            Plan::Free,
+            "",
+            "",
+        ),
+    ] {
+        let action = phase_action(phase);
+        let rule = json!({ "action": action, "expression": "true", "action_parameters": parameters });
+        from_plan_on(phase, &rule, from, text, &format!("/action_parameters{pointer}")).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -367,6 +367,45 @@ async fn expressions_may_name_cloudflares_lists() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn expressions_name_lists_of_the_account_which_are_then_in_use() {
+    let api = api_on(Plan::Enterprise);
+    let lists = format!("/accounts/{ACCOUNT}/rules/lists");
+    let body = json!({ "name": "office", "kind": "ip" });
+    let list = api.send("POST", &lists, Some(&body)).await.result();
+    let path = format!("{lists}/{}", id_of(&list));
+    let used = async || api.get(&path).await.result()["num_referencing_filters"].clone();
+    assert_eq!(used().await, 0);
+    let phase = Phase::HttpRequestFirewallCustom;
+    let rule = |text: &str| json!({ "action": "block", "expression": text });
+    let rules = json!([
+        rule("ip.src in $office and not ip.src in $office"),
+        rule("http.host eq \"$office\""),
+        rule("not ip.src in $office"),
+    ]);
+    let ruleset = api.create_ruleset(phase, rules).await;
+    // Parameters have expressions too.
+    let (_, mut rewrite) = rule_bodies()
+        .into_iter()
+        .find(|(of, _)| *of == Phase::HttpRequestTransform)
+        .expect("a rule");
+    rewrite["expression"] = json!("ip.src in $office");
+    api.create_ruleset(Phase::HttpRequestTransform, json!([rewrite])).await;
+    assert_eq!(used().await, 3, "rules, not mentions");
+    assert_eq!(api.send("DELETE", &path, None).await.status, 400);
+    let gone = api
+        .send("DELETE", &format!("{RULESETS}/{}", id_of(&ruleset)), None)
+        .await;
+    assert_eq!((gone.status, used().await), (204, json!(1)));
+    api.sim
+        .foreign_delete_entry_point(ZONE, Phase::HttpRequestTransform)
+        .expect("deleted");
+    assert_eq!(api.send("DELETE", &path, None).await.status, 200);
+    let unknown = json!({ "rules": [rule("ip.src in $office")] });
+    let answer = api.send("PUT", &entry_point(phase), Some(&unknown)).await;
+    assert_eq!(answer.refusal(), (400, 20_127), "a list that is gone");
+}
+
+#[tokio::test(start_paused = true)]
 async fn rulesets_that_are_refused() {
     let api = api_on(Plan::Enterprise);
     for (body, code, pointer) in [

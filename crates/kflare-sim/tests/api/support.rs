@@ -147,6 +147,21 @@ impl Api {
         .await
     }
 
+    pub async fn send_with(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        body: Option<&Value>,
+    ) -> Answer {
+        let mut request = self.request(method, path, body);
+        for (name, value) in headers {
+            let value = value.parse().expect("a header");
+            request.headers_mut().insert(*name, value);
+        }
+        answer(self.sim.router().oneshot(request).await.expect("infallible")).await
+    }
+
     pub async fn get(&self, path: &str) -> Answer {
         self.send("GET", path, None).await
     }

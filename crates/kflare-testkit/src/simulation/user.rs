@@ -165,7 +165,8 @@ impl User {
         self.world.note("user deletes everything");
         let _ = self.world.api.delete(&Self::secret_id());
         let _ = self.world.api.delete(&Self::account_id());
-        for kind in ["zones", "dnsrecords"] {
+        for kind in ["zones", "dnsrecords", "kvnamespaces", "r2buckets", "d1databases"] {
+        for kind in ["zones", "dnsrecords", "managedtransforms", "iplists"] {
             for object in self.world.api.list(&format!("{kind}.{}", names::GROUP)) {
                 let _ = self.world.api.delete(&ObjectId::of(&object));
             }
@@ -232,7 +233,9 @@ impl User {
 
 /// Every permission, everywhere.
 pub fn everything() -> Vec<Grant> {
+    [Area::Account, Area::Zone, Area::Dns, Area::Kv, Area::R2, Area::D1]
     Area::ALL
+    [Area::Account, Area::Zone, Area::Dns, Area::Lists, Area::ManagedHeaders]
         .map(|area| Grant::everywhere(Permission::write(area)))
         .to_vec()
 }

@@ -158,6 +158,18 @@ pub enum Act {
         /// The domain.
         zone: String,
     },
+    /// Somebody makes a call that makes something in the account.
+    ForeignCall {
+        /// The call.
+        call: kflare_sim::ForeignCall,
+    },
+    /// Somebody changes a KV namespace, a bucket or a database, whoever made it, or deletes it.
+    ForeignMeddling {
+        /// Which of them, counted by kind and name, modulo their number.
+        pick: usize,
+        /// Decides what is done.
+        number: u64,
+    },
     /// Calls to Cloudflare go wrong for a while.
     CloudflareFails {
         /// How.
@@ -229,7 +241,7 @@ pub enum Act {
 /// A resource by kind and name. Namespaced ones are all in one namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Target {
-    /// `CloudflareAccount`, `Zone` or `DNSRecord`.
+    /// `CloudflareAccount`, `Zone`, `DNSRecord` and so on.
     pub kind: String,
     /// Its name.
     pub name: String,

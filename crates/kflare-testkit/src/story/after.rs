@@ -7,7 +7,7 @@ use kflare_api::names;
 use kflare_cloudflare::{BaseUrl, Metrics, Pool, PoolOptions};
 use kflare_engine::credentials::FixedCredentials;
 use kflare_engine::offline::{Manifests, Planned, PlannedOutcome};
-use kflare_engine::policy::{DefaultDeletion, DriftCheck};
+use kflare_engine::policy::{DefaultDeletion, DriftCheck, parse_duration};
 use kflare_engine::resolve::Defaults;
 use kflare_engine::{Change, Plan};
 use serde_json::Value;
@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::ledger::{Holdings, Maker, Write, identity, recorded_id, remote_identity, target_of, text, user_fields};
 use super::perform::Stage;
 use super::rule::Rule;
+use super::stores;
 use super::wanted::{differences, wanted};
 use crate::life::Life;
 
@@ -46,18 +47,45 @@ fn is_paused(resource: &Value) -> bool {
 
 /// Everything in a cluster that is ours.
 fn resources(stage: &Stage, cluster: usize) -> Vec<Value> {
+    let stores = stores::KINDS.iter().map(|(_, plural)| *plural);
     ["cloudflareaccounts", "zones", "dnsrecords"]
-        .iter()
+        .into_iter()
+        .chain(stores)
         .flat_map(|plural| stage.clusters[cluster].api.list(&format!("{plural}.{}", names::GROUP)))
         .collect()
 }
 
-/// Whether a resource (`plural.group name`) may be written to at rest: it is fought over, for ever more rarely.
+/// Whether a resource (`plural.group name`) may be written to at rest: it is fought over, for ever more rarely. Of two clusters
+/// that want one object to be different, whichever had the last word says Ready until the other has answered.
 pub fn may_be_restless(stage: &Stage, cluster: usize, what: &str) -> bool {
+    let at_odds = |resource: &Value| {
+        let others = (0..stage.clusters.len()).filter(|other| *other != cluster);
+        let mut theirs = others.flat_map(|other| resources(stage, other));
+        recorded_id(resource)
+            .is_some_and(|id| theirs.any(|other| recorded_id(&other) == Some(id) && other["spec"] != resource["spec"]))
+    };
     resources(stage, cluster)
         .iter()
         .filter(|it| what.ends_with(&format!(" {}", text(&it["metadata"]["name"]))))
-        .any(|it| ready(it).1 == "Contested")
+        .any(|it| ready(it).1 == "Contested" || at_odds(it))
+}
+
+/// For each collection whose members ask for checks at an interval of their own, the shortest.
+pub fn intervals_asked_for(stage: &Stage) -> impl Iterator<Item = Duration> {
+    let mut shortest: BTreeMap<(usize, String, String), Duration> = BTreeMap::new();
+    for cluster in 0..stage.clusters.len() {
+        for resource in resources(stage, cluster) {
+            let asked = annotation(&resource, names::DRIFT_CHECK_INTERVAL).and_then(parse_duration);
+            if let Some(interval) = asked.filter(|interval| !interval.is_zero()) {
+                let container = text(&resource["spec"]["zoneRef"]["name"]);
+                let known = shortest
+                    .entry((cluster, target_of(&resource).kind, container))
+                    .or_insert(interval);
+                *known = interval.min(*known);
+            }
+        }
+    }
+    shortest.into_values()
 }
 
 /// One cluster and the account, as they are.
@@ -148,6 +176,12 @@ impl Sight<'_> {
     }
 
     fn check_leaving(&self, resource: &Value, reason: &str) {
+        let full = recorded_id(resource)
+            .and_then(|id| self.holdings.stores.get(id))
+            .is_some_and(|bucket| bucket["objects"].as_u64() > Some(0));
+        if full && reason == "BucketNotEmpty" {
+            return;
+        }
         let children = self.children(resource);
         if children.is_empty() {
             let what = format!(
@@ -184,6 +218,16 @@ impl Sight<'_> {
         if annotation(resource, names::DRIFT_CHECK_INTERVAL) == Some("0s") {
             return;
         }
+        if stores::identity(resource).is_some() {
+            let Some(object) = self.holdings.stores.get(id) else {
+                return self.untrue(resource, "is Ready and its object does not exist");
+            };
+            let differences = stores::differences(resource, object);
+            if !differences.is_empty() && !self.shared.contains(id) {
+                self.untrue(resource, &format!("is Ready and differs: {differences:?}"));
+            }
+            return;
+        }
         if resource["kind"] == "Zone" {
             let Some(zone) = self.holdings.zones.get(id) else {
                 return self.untrue(resource, "is Ready and its zone does not exist");
@@ -215,8 +259,9 @@ impl Sight<'_> {
         let (kind, name) = identity(resource);
         let policy = annotation(resource, names::ADOPTION_POLICY);
         let zone = self.zone_of(resource);
-        let objects = self.holdings.zones.iter().chain(&self.holdings.records);
-        let others: Vec<&Value> = objects
+        let others: Vec<&Value> = self
+            .holdings
+            .iter()
             .filter(|(other, object)| {
                 Some(other.as_str()) != id && remote_identity(object) == (kind.clone(), name.clone())
             })
@@ -231,7 +276,8 @@ impl Sight<'_> {
         };
         let refused = || resource["kind"] == "DNSRecord" && wanted(self.stage, self.holdings, resource).is_err();
         let holds = match reason {
-            "AlreadyExists" => policy.is_none() && !others.is_empty(),
+            // A title can be taken also by a rename.
+            "AlreadyExists" => (policy.is_none() || id.is_some()) && !others.is_empty(),
             "AlreadyClaimed" => claimed(),
             "NothingToAdopt" => matches!(policy, Some("adopt" | "adopt-if-matching")),
             "AdoptionBlocked" => policy == Some("adopt-if-matching") && !others.is_empty(),
@@ -270,7 +316,7 @@ impl Sight<'_> {
 
 fn foreign_untouched(stage: &Stage, holdings: &Holdings) {
     for (id, left) in stage.ledger.untouchable() {
-        let now = holdings.records.get(&id).or_else(|| holdings.zones.get(&id));
+        let now = holdings.iter().find(|(other, _)| **other == id).map(|(_, now)| now);
         let zone_id = text(&left["zone_id"]);
         let zone_is_gone = !zone_id.is_empty() && !holdings.zones.contains_key(&zone_id);
         if now.is_none() && zone_is_gone {
@@ -294,7 +340,7 @@ fn no_orphans(stage: &Stage, holdings: &Holdings) {
             .filter(|it| annotation(it, names::CREATE_INTENT).is_some())
             .map(identity)
             .collect();
-        for (id, object) in holdings.zones.iter().chain(&holdings.records) {
+        for (id, object) in holdings.iter() {
             let known = recorded.contains(id.as_str()) || intended.contains(&remote_identity(object));
             if stage.ledger.maker(id) == Some(Maker::Cluster(cluster))
                 && !known
@@ -440,7 +486,13 @@ fn allows(planned: &PlannedOutcome, write: &Write, others_moved: bool) -> bool {
         changed.map(|(field, _)| field).all(|field| {
             changes.iter().any(|change| {
                 let top = change.path.split('.').next().unwrap_or_default();
-                top == field || (top == "data" && field == "content")
+                let spelling = match top {
+                    "data" => "content",
+                    "storageClass" => "storage_class",
+                    "defaultLifecycleRule" => "lifecycle",
+                    other => other,
+                };
+                top == field || spelling == field
             })
         })
     };

@@ -5,14 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
-use kflare_api::{CloudflareAccount, DNSRecord, Zone};
+use kflare_api::{CloudflareAccount, D1Database, DNSRecord, KVNamespace, R2Bucket, Zone};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::act::{Act, ApiFault, Cut, Target};
 use super::cast::Replica;
-use super::ledger::{replica_name, text};
+use super::ledger::{identity, replica_name, text};
 use super::perform::{Stage, base64, unbase64};
+use super::stores;
 use crate::memory_api::{Fault, FaultRule, ObjectId, RequestInfo, Symptom, WatchCut};
 use crate::simulation::NAMESPACE;
 
@@ -33,6 +34,7 @@ impl Stage {
                 change,
             } => {
                 self.ledger.edited(*cluster);
+                let before = self.named(*cluster, target);
                 self.edit(*cluster, target, |object| {
                     // The schema would refuse a value of another type.
                     let fits = |field: &str| change[field].is_null() || !object["spec"][field].is_null();
@@ -47,6 +49,9 @@ impl Stage {
                         object["spec"] = spec;
                     }
                 });
+                if let (Some(before), Some(after)) = (before, self.named(*cluster, target)) {
+                    self.ledger.renamed(*cluster, &before, &after);
+                }
             }
             Act::Annotate {
                 cluster,
@@ -103,6 +108,11 @@ impl Stage {
             Act::ForeignDeleteZone { zone } => self
                 .ledger
                 .foreign(|cloudflare| drop(cloudflare.foreign_delete_zone(zone))),
+            Act::ForeignCall { call } => self.ledger.foreign(|cloudflare| drop(cloudflare.foreign_call(call))),
+            Act::ForeignMeddling { pick, number } => {
+                self.ledger
+                    .foreign(|cloudflare| stores::meddle(cloudflare, *pick, *number));
+            }
             Act::CloudflareFails { fault, for_ms } => {
                 let cloudflare = self.clusters[0].cloudflare.clone();
                 if let Ok(id) = cloudflare.add_fault(fault.clone()) {
@@ -139,6 +149,9 @@ impl Stage {
                     for resource in [
                         "dnsrecords.kflare.dev",
                         "zones.kflare.dev",
+                        "kvnamespaces.kflare.dev",
+                        "r2buckets.kflare.dev",
+                        "d1databases.kflare.dev",
                         "cloudflareaccounts.kflare.dev",
                         "secrets",
                         "namespaces",
@@ -185,6 +198,12 @@ impl Stage {
                 }
             }
         }
+    }
+
+    /// Type and name of what a resource asks for.
+    fn named(&self, cluster: usize, target: &Target) -> Option<(String, String)> {
+        let object = self.clusters.get(cluster)?.api.get(&id_of(target))?;
+        Some(identity(&object))
     }
 
     /// A user changes an object, if it is there.
@@ -274,6 +293,9 @@ fn id_of(target: &Target) -> ObjectId {
     match target.kind.as_str() {
         "CloudflareAccount" => ObjectId::cluster::<CloudflareAccount>(&target.name),
         "Zone" => ObjectId::namespaced::<Zone>(NAMESPACE, &target.name),
+        "KVNamespace" => ObjectId::namespaced::<KVNamespace>(NAMESPACE, &target.name),
+        "R2Bucket" => ObjectId::namespaced::<R2Bucket>(NAMESPACE, &target.name),
+        "D1Database" => ObjectId::namespaced::<D1Database>(NAMESPACE, &target.name),
         _ => ObjectId::namespaced::<DNSRecord>(NAMESPACE, &target.name),
     }
 }

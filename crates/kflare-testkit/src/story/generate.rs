@@ -8,6 +8,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Map, Value, json};
 
 use super::act::{Act, ApiFault, Cut, KillPoint, Setting, Step, Story, Target};
+use super::stores;
 use super::vocabulary::{self, DOMAINS};
 use crate::simulation::NAMESPACE;
 
@@ -26,6 +27,9 @@ pub fn story(seed: u64) -> Story {
     }
     author.faults();
     author.kills();
+    let (stores, last) = stores::acts(seed, &author.setting, author.length_ms);
+    author.steps.extend(stores);
+    author.encore.extend(last);
     let mut steps = author.steps;
     steps.sort_by_key(|step| step.at_ms);
     Story {
@@ -436,9 +440,12 @@ impl Author {
     }
 }
 
-const RESOURCES: [&str; 4] = [
+const RESOURCES: [&str; 7] = [
     "dnsrecords.kflare.dev",
     "zones.kflare.dev",
+    "kvnamespaces.kflare.dev",
+    "r2buckets.kflare.dev",
+    "d1databases.kflare.dev",
     "cloudflareaccounts.kflare.dev",
     "secrets",
 ];

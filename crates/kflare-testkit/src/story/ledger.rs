@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::act::{Setting, Target};
 use super::rule::{Rule, Violation};
+use super::stores;
 use super::vocabulary::full_name;
 use crate::life::Life;
 use crate::sim_transport::Witness;
@@ -44,12 +45,17 @@ pub struct Holdings {
     pub zones: BTreeMap<String, Value>,
     /// Records.
     pub records: BTreeMap<String, Value>,
+    /// KV namespaces, R2 buckets, D1 databases.
+    pub stores: BTreeMap<String, Value>,
 }
 
 impl Holdings {
     /// What there is now.
     pub fn of(cloudflare: &Simulator) -> Self {
-        let mut all = Self::default();
+        let mut all = Self {
+            stores: stores::holdings(cloudflare),
+            ..Self::default()
+        };
         for mut zone in cloudflare.dump()["zones"].as_array().cloned().unwrap_or_default() {
             let records = zone["records"].take();
             for mut record in records.as_array().cloned().unwrap_or_default() {
@@ -66,6 +72,22 @@ impl Holdings {
             all.zones.insert(text(&zone["id"]), zone);
         }
         all
+    }
+}
+
+impl Holdings {
+    /// Each kind of thing, before and after.
+    fn beside<'a>(&'a self, after: &'a Self) -> [(&'a BTreeMap<String, Value>, &'a BTreeMap<String, Value>); 3] {
+        [
+            (&self.zones, &after.zones),
+            (&self.records, &after.records),
+            (&self.stores, &after.stores),
+        ]
+    }
+
+    /// Everything, by id.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.zones.iter().chain(&self.records).chain(&self.stores)
     }
 }
 
@@ -153,7 +175,7 @@ impl Ledger {
         }
         let after = self.holdings();
         let mut book = self.book();
-        for (known, all) in [(&before.zones, &after.zones), (&before.records, &after.records)] {
+        for (known, all) in before.beside(&after) {
             for (id, object) in all {
                 if known.contains_key(id)
                     && (known.get(id) == Some(object) || book.makers.get(id) != Some(&Maker::Foreign))
@@ -196,6 +218,18 @@ impl Ledger {
         self.book()
             .corrections
             .retain(|(life, ..), _| !life.starts_with(&lives));
+    }
+
+    /// A user renamed what a resource asks for: what was said of the one name goes for the other.
+    pub fn renamed(&self, cluster: usize, before: &(String, String), after: &(String, String)) {
+        let mut book = self.book();
+        let of = |(kind, name): &(String, String)| (cluster, kind.clone(), name.clone());
+        if book.consents.contains(&of(before)) {
+            book.consents.insert(of(after));
+        }
+        if book.retained.contains(&of(before)) {
+            book.retained.insert(of(after));
+        }
     }
 
     /// The controllers of a cluster cannot see, or not reliably, what goes on between now and then.
@@ -271,7 +305,7 @@ impl Ledger {
             .cloned()
             .collect::<BTreeSet<_>>();
         let mut touched = Vec::new();
-        for (old, new) in [(&before.zones, &after.zones), (&before.records, &after.records)] {
+        for (old, new) in before.beside(after) {
             let ids: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
             for id in ids {
                 let (was, is) = (old.get(id), new.get(id));
@@ -528,21 +562,30 @@ fn cluster_of(life: &str) -> Option<usize> {
 /// The resources of a cluster that name an object.
 fn askers(world: &World, object: &Value) -> Vec<Value> {
     let identity_wanted = remote_identity(object);
-    ["zones.kflare.dev", "dnsrecords.kflare.dev"]
-        .iter()
-        .flat_map(|kind| world.api.list(kind))
-        .filter(|resource| identity(resource) == identity_wanted)
+    let id = text(&object["id"]);
+    let stores = stores::KINDS.iter().map(|(_, plural)| *plural);
+    ["zones", "dnsrecords"]
+        .into_iter()
+        .chain(stores)
+        .flat_map(|plural| world.api.list(&format!("{plural}.{}", names::GROUP)))
+        // A namespace that is still to be renamed is known by its id.
+        .filter(|resource| identity(resource) == identity_wanted || recorded_id(resource) == Some(id.as_str()))
         .collect()
 }
 
 /// The id that a resource has recorded.
 pub fn recorded_id(resource: &Value) -> Option<&str> {
     let metadata = &resource["status"]["cloudflareMetadata"];
-    metadata["recordID"].as_str().or(metadata["zoneID"].as_str())
+    let ids = ["recordID", "zoneID", "namespaceID", "databaseID"];
+    let id = ids.iter().find_map(|field| metadata[*field].as_str());
+    id.or_else(|| metadata["name"].as_str().filter(|_| resource["kind"] == "R2Bucket"))
 }
 
 /// Type and full name of what a resource asks for.
 pub fn identity(resource: &Value) -> (String, String) {
+    if let Some(identity) = stores::identity(resource) {
+        return identity;
+    }
     let spec = &resource["spec"];
     if resource["kind"] == "Zone" {
         return ("Zone".to_owned(), text(&spec["name"]));
@@ -560,6 +603,9 @@ pub fn domain_of(resource: &Value) -> String {
 
 /// Type and full name of an object.
 pub fn remote_identity(object: &Value) -> (String, String) {
+    if let Some(identity) = stores::identity(object) {
+        return identity;
+    }
     if object["zone_id"].is_null() {
         ("Zone".to_owned(), text(&object["name"]))
     } else {
@@ -582,8 +628,22 @@ pub fn text(value: &Value) -> String {
 
 /// The fields of an object that users see and kflare may set.
 pub fn user_fields(object: &Value) -> Map<String, Value> {
-    const FIELDS: [&str; 10] = [
-        "type", "name", "content", "data", "ttl", "proxied", "priority", "comment", "tags", "settings",
+    const FIELDS: [&str; 15] = [
+        "type",
+        "name",
+        "content",
+        "data",
+        "ttl",
+        "proxied",
+        "priority",
+        "comment",
+        "tags",
+        "settings",
+        "title",
+        "storage_class",
+        "cors",
+        "lifecycle",
+        "read_replication",
     ];
     let mut fields = object.as_object().cloned().unwrap_or_default();
     fields.retain(|field, _| FIELDS.contains(&field.as_str()));

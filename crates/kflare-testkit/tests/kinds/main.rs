@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod absence;
 #[cfg(test)]
+mod account_objects;
+#[cfg(test)]
 mod adoption;
 #[cfg(test)]
 mod annotations;
@@ -27,9 +29,13 @@ mod drift;
 mod first_install;
 mod found_by_stories;
 #[cfg(test)]
+mod ip_lists;
+#[cfg(test)]
 mod leadership;
 #[cfg(test)]
 mod lost_replies;
+#[cfg(test)]
+mod managed_transforms;
 #[cfg(test)]
 mod memory;
 #[cfg(test)]

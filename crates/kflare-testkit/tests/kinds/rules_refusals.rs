@@ -63,6 +63,11 @@ fn what_a_plan_does_not_have_is_said_in_cloudflares_words_and_not_asked_again() 
                 "host",
                 &json!({ "expression": "true", "hostHeader": "other.example" }),
             ),
+            rule(
+                "ConfigurationRule",
+                "polish",
+                &json!({ "expression": "true", "settings": { "polish": "lossy" } }),
+            ),
         ];
         let ids = refused.map(|it| stage.create(it));
         for id in &ids {

@@ -35,6 +35,22 @@ const NOTES: &[Notes] = &[
         limits: "TTL is 1 (automatic) or 60 to 86,400 s, from 30 s on Enterprise zones; proxied records always have 1. Comments hold 100 characters on Free zones, 500 elsewhere; tags are not offered on Free zones.",
     },
     Notes {
+        kind: "KVNamespace",
+        permissions: "Workers KV Storage Read; Workers KV Storage Write to create, rename and delete.",
+        deletion: "The namespace **and everything that is stored in it**; an Event says so. It waits (`InUse`) for the WorkerScripts that are bound to it. Adopted namespaces stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        limits: "Titles are unique in an account and hold up to 512 characters. A changed title renames the namespace in place, with what is stored in it.",
+    },
+    Notes {
+        kind: "R2Bucket",
+        permissions: "Workers R2 Storage Read; Workers R2 Storage Write to create, change and delete. R2 has to be switched on for the account in the dashboard first.",
+        deletion: "The bucket, if it is empty. **Objects are never deleted**: a bucket that holds some stays and says `BucketNotEmpty`; empty it, or keep it with `kflare.dev/deletion-policy: retain`. It waits (`InUse`) for the WorkerScripts that are bound to it. Adopted buckets stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        limits: "Up to 1,000 lifecycle rules. The location hint is a hint: Cloudflare may choose another place. A change of the storage class is for objects to come.",
+    },
+    Notes {
+        kind: "D1Database",
+        permissions: "D1 Read; D1 Write to create, change and delete.",
+        deletion: "The database **and everything that is stored in it**; an Event says so. It waits (`InUse`) for the WorkerScripts that are bound to it. Adopted databases stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        limits: "10 databases on the free Workers plan. Only `readReplication` can be changed.",
         kind: "WAFCustomRule",
         permissions: "Zone WAF Read; Zone WAF Write (Edit in the dashboard) to create, change and delete.",
         deletion: "The rule; rules of others and the ruleset that holds it stay. A rule that kflare took over by an adoption policy stays, unless `kflare.dev/deletion-policy: delete` says otherwise.",
@@ -81,6 +97,18 @@ const NOTES: &[Notes] = &[
         permissions: "Origin Read; Origin Write (Origin Rules Edit in the dashboard) to create, change and delete.",
         deletion: "The rule; rules of others and the ruleset that holds it stay.",
         limits: "10 origin rules on Free zones, 25 on Pro, 50 on Business, 300 on Enterprise, those of others included. All but `origin.port` needs Enterprise: Cloudflare's refusal is shown as it is.",
+    },
+    Notes {
+        kind: "ManagedTransform",
+        permissions: "Managed headers Read and Edit (in the dashboard: Zone, Transform Rules).",
+        deletion: "Turns **all** managed transforms of the zone off, those that the spec does not list too. Adopted ones stay as they are, unless `kflare.dev/deletion-policy: delete` says otherwise. A Zone waits (`InUse`) for it.",
+        limits: "One per zone: a second one, in whatever namespace, reports `AlreadyConfigured`. Free zones have six transforms; an id that the zone does not have, or two that exclude each other, is refused by Cloudflare and shown as it is. A zone that has any transform on counts as configured: an adoption policy is needed.",
+    },
+    Notes {
+        kind: "IPList",
+        permissions: "Account Filter Lists Read; Account Filter Lists Edit to create, change and delete.",
+        deletion: "The list with its items, once no rule uses it (`ListInUse` until then). Adopted lists stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        limits: "Free accounts have one list, Pro and Business ten; all lists of an account hold 10,000 items together (Enterprise 500,000). An account writes the items of one list at a time: `Updating` says that it is under way. A resource of 10,000 items with long comments may be larger than the 1.5 MiB that etcd takes.",
     },
 ];
 

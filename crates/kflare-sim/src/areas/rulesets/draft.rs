@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::entitlements;
 use super::error;
 use super::expression::{Expression, MAX_LENGTH};
 use super::managed::Managed;
@@ -205,12 +206,10 @@ impl Reader<'_> {
                     Ok(())
                 }
             }
-            "set_cache_settings" if self.is_limited(is_enterprise) => {
-                if parameters.contains_key("additional_cacheable_ports") {
-                    let text = "not entitled to use additional cacheable ports";
-                    refuse(text, "additional_cacheable_ports")
-                } else {
-                    Ok(())
+            "set_cache_settings" | "set_config" if self.limits == Limits::Enforced => {
+                match entitlements::missing(action, parameters, self.zone.plan) {
+                    Some((name, path)) => refuse(&format!("not entitled to use {name}"), path),
+                    None => Ok(()),
                 }
             }
             _ => Ok(()),

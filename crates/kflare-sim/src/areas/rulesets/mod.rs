@@ -2,6 +2,7 @@
 
 mod control;
 mod draft;
+mod entitlements;
 mod error;
 mod expression;
 mod list;

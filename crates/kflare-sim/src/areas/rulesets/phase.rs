@@ -163,9 +163,8 @@ impl Phase {
     /// the number is unproven).
     pub(super) fn max_rules(self, plan: Plan) -> usize {
         let by_plan = match self {
-            Self::HttpRequestFirewallCustom => [5, 20, 100, 1000],
+            Self::HttpRequestFirewallCustom | Self::HttpRequestFirewallManaged => [5, 20, 100, 1000],
             Self::HttpRatelimit => [1, 2, 5, 100],
-            Self::HttpRequestFirewallManaged => [5, 20, 100, 1000],
             _ => [10, 25, 50, 300],
         };
         match plan {

@@ -4,14 +4,13 @@ use super::expression::Expression;
 use super::managed::MANAGED_LISTS;
 use crate::state::World;
 
-/// Whether an expression in a zone of this account can name the list `$name`. Lists of the account itself are not modelled
-/// yet, so that none is known.
-pub(super) fn is_known(_world: &World, _account_id: &str, name: &str) -> bool {
-    MANAGED_LISTS.contains(&name)
+/// Whether an expression in a zone of this account can name the list `$name`: one of Cloudflare's, or one of the account.
+pub(super) fn is_known(world: &World, account_id: &str, name: &str) -> bool {
+    let lists = world.lists(account_id, None);
+    MANAGED_LISTS.contains(&name) || lists.iter().any(|list| list.name == name)
 }
 
 /// How many rules of the zones of an account name the list `$name`: Cloudflare counts them as `num_referencing_filters`.
-#[allow(dead_code)] // for the lists of an account
 pub(crate) fn rules_that_name(world: &World, account_id: &str, name: &str) -> usize {
     let zones = world.held().zones.values();
     zones
@@ -22,7 +21,7 @@ pub(crate) fn rules_that_name(world: &World, account_id: &str, name: &str) -> us
                 |text: &&str| Expression::parse(text).is_ok_and(|found| found.lists.iter().any(|list| list == name));
             let rules = ruleset.rules.iter();
             rules
-                .filter(|rule| rule.fields.expressions().iter().any(|text| names_it(&text)))
+                .filter(|rule| rule.fields.expressions().iter().any(names_it))
                 .count()
         })
         .sum()

@@ -61,8 +61,9 @@ pub(super) fn cut(text: &str) -> Vec<Token> {
 /// The first word of what is left, and its length.
 fn first(rest: &str) -> Result<(Kind, usize), &'static str> {
     const NO_END: &str = "missing ending quote";
-    if let Some(len) = raw_text(rest) {
-        return len.map(|len| (Kind::Text, len)).ok_or(NO_END);
+    if let Some((start, end)) = raw_text(rest) {
+        let at = rest[start..].find(&end).ok_or(NO_END)?;
+        return Ok((Kind::Text, start + at + end.len()));
     }
     match rest.chars().next() {
         Some('"') => return quoted(rest).map(|len| (Kind::Text, len)).ok_or(NO_END),
@@ -115,14 +116,12 @@ fn quoted(rest: &str) -> Option<usize> {
     None
 }
 
-/// The length of a raw text, `r"..."` or `r#"..."#`: `None` if it is none, `Some(None)` if it has no end.
-fn raw_text(rest: &str) -> Option<Option<usize>> {
+/// Where the body of a raw text, `r"..."` or `r#"..."#`, starts and what ends it; `None` if it is none.
+fn raw_text(rest: &str) -> Option<(usize, String)> {
     let opened = rest.strip_prefix('r')?.trim_start_matches('#');
     let hashes = rest.len() - 1 - opened.len();
     let body = opened.strip_prefix('"')?;
-    let end = format!("\"{}", "#".repeat(hashes));
-    let head = rest.len() - body.len();
-    Some(body.find(&end).map(|at| head + at + end.len()))
+    Some((rest.len() - body.len(), format!("\"{}", "#".repeat(hashes))))
 }
 
 fn is_literal(word: &str) -> bool {

@@ -1,0 +1,195 @@
+//! `ManagedTransform`: the managed transforms of a zone. They always exist; a zone with one that is on counts as configured.
+
+use async_trait::async_trait;
+use kflare_api::{
+    managed_transform::{ManagedHeader, ManagedTransformSpec},
+    names,
+};
+use kflare_cloudflare::{
+    Client, Error,
+    endpoints::managed_headers::{self, Changes, Transform, Transforms},
+};
+use kflare_engine::{
+    Adapter, Change, Deleted, Desired, KindDescriptor, NaturalKey, Parents, Reason, Reference, Remote, Site, SpecError,
+    Stored,
+    errors::Class,
+    kind::{ClaimNames, KindReasons, Nature},
+};
+use serde_json::{Map, Value, json};
+
+/// The zone does not exist.
+const NO_ZONE: i64 = 1003;
+
+/// The transforms of requests, and of responses.
+const REQUEST: &str = "managed_request_headers";
+const RESPONSE: &str = "managed_response_headers";
+
+/// The adapter.
+pub struct ManagedTransformAdapter {
+    descriptor: KindDescriptor,
+}
+
+impl ManagedTransformAdapter {
+    /// The adapter.
+    #[allow(clippy::new_without_default)] // adapters are made in one place, the registry
+    pub fn new() -> Self {
+        Self {
+            descriptor: KindDescriptor {
+                claim: Some(ClaimNames {
+                    status_field: "zoneID".into(),
+                    label: names::MANAGED_TRANSFORMS.into(),
+                }),
+                listable: false,
+                nature: Nature {
+                    singleton: true,
+                    ..Nature::default()
+                },
+                reasons: KindReasons {
+                    claimed: Reason::custom("AlreadyConfigured"),
+                    ..KindReasons::default()
+                },
+                ..KindDescriptor::new(
+                    "ManagedTransform",
+                    "managedtransforms",
+                    "ManagedTransform",
+                    "managed_transforms",
+                )
+            },
+        }
+    }
+}
+
+/// There is one object in a zone.
+fn key() -> NaturalKey {
+    NaturalKey {
+        group: "managed transforms".to_owned(),
+        member: String::new(),
+    }
+}
+
+/// Which transforms are on, by id.
+fn states(list: &[Transform]) -> Value {
+    list.iter()
+        .map(|transform| (transform.id.clone(), json!(transform.enabled)))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+fn wanted(list: &[ManagedHeader]) -> Value {
+    list.iter()
+        .map(|header| (header.id.clone(), json!(header.enabled)))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+fn remote(zone_id: &str, transforms: &Transforms) -> Remote {
+    Remote {
+        id: zone_id.to_owned(),
+        key: key(),
+        body: Map::from_iter([
+            (REQUEST.to_owned(), states(&transforms.managed_request_headers)),
+            (RESPONSE.to_owned(), states(&transforms.managed_response_headers)),
+        ]),
+        metadata: Map::from_iter([("zoneID".to_owned(), json!(zone_id))]),
+        ..Remote::default()
+    }
+}
+
+fn any_is_on(transforms: &Transforms) -> bool {
+    let mut all = transforms
+        .managed_request_headers
+        .iter()
+        .chain(&transforms.managed_response_headers);
+    all.any(|transform| transform.enabled)
+}
+
+/// What the spec asks for, whole: what it does not list keeps its state.
+fn changes(desired: &Desired) -> Changes {
+    let list = |field: &str| {
+        let states = desired.body.get(field).and_then(Value::as_object);
+        states
+            .into_iter()
+            .flatten()
+            .map(|(id, enabled)| managed_headers::Change {
+                id: id.clone(),
+                enabled: enabled.as_bool().unwrap_or_default(),
+            })
+            .collect()
+    };
+    Changes {
+        managed_request_headers: list(REQUEST),
+        managed_response_headers: list(RESPONSE),
+    }
+}
+
+#[async_trait]
+impl Adapter for ManagedTransformAdapter {
+    type Spec = ManagedTransformSpec;
+
+    fn descriptor(&self) -> &KindDescriptor {
+        &self.descriptor
+    }
+
+    fn references(&self, spec: &ManagedTransformSpec) -> Vec<Reference> {
+        vec![Reference::new("zoneRef", "Zone", &spec.zone_ref.name)]
+    }
+
+    fn scope(&self, _spec: &ManagedTransformSpec, parents: &Parents) -> String {
+        parents.get("zoneRef").map(|zone| zone.id.clone()).unwrap_or_default()
+    }
+
+    fn desired(&self, spec: &ManagedTransformSpec, _parents: &Parents) -> Result<Desired, SpecError> {
+        Ok(Desired {
+            key: key(),
+            exclusive: true,
+            body: Map::from_iter([
+                (REQUEST.to_owned(), wanted(&spec.managed_request_headers)),
+                (RESPONSE.to_owned(), wanted(&spec.managed_response_headers)),
+            ]),
+            ..Desired::default()
+        })
+    }
+
+    /// A zone without a transform that is on has nothing that could be taken over.
+    async fn find(&self, client: &Client, zone_id: &str, _key: &NaturalKey) -> Result<Vec<Remote>, Error> {
+        let transforms = managed_headers::get(client, zone_id).await?;
+        Ok(if any_is_on(&transforms) {
+            vec![remote(zone_id, &transforms)]
+        } else {
+            Vec::new()
+        })
+    }
+
+    async fn get(&self, client: &Client, zone_id: &str, _id: &str) -> Result<Option<Remote>, Error> {
+        let transforms = managed_headers::get(client, zone_id).await?;
+        Ok(Some(remote(zone_id, &transforms)))
+    }
+
+    async fn create(&self, client: &Client, site: Site<'_>, desired: &Desired) -> Result<Stored, Error> {
+        let transforms = managed_headers::patch(client, site.scope, &changes(desired)).await?;
+        Ok(remote(site.scope, &transforms).into())
+    }
+
+    async fn update(
+        &self,
+        client: &Client,
+        site: Site<'_>,
+        _id: &str,
+        desired: &Desired,
+        _changes: &[Change],
+    ) -> Result<Stored, Error> {
+        self.create(client, site, desired).await
+    }
+
+    async fn delete(&self, client: &Client, site: Site<'_>, _id: &str) -> Result<Deleted, Error> {
+        managed_headers::delete(client, site.scope).await?;
+        Ok(Deleted::default())
+    }
+
+    /// A transform that the zone does not have is not found; that says nothing about the zone.
+    fn classify(&self, error: &Error) -> Option<Class> {
+        let Error::Api(api) = error else { return None };
+        let unknown = api.status == 404 && api.method.as_str() == "PATCH" && !api.has_code(NO_ZONE);
+        unknown.then_some(Class::Invalid(Reason::TERMINAL_ERROR))
+    }
+}
