@@ -208,6 +208,18 @@ pub struct FieldRules {
 }
 
 impl FieldRules {
+    /// Every field is compared as it stands.
+    pub const PLAIN: Self = Self {
+        immutable: &[],
+        secret: &[],
+        after_create: &[],
+        untold: &[],
+        unlisted: &[],
+        write_only: &[],
+        exact: &[],
+        unmarked: &[],
+    };
+
     /// Whether the value that is wanted at `path` is what is there.
     fn same(&self, path: &str, want: &Value, have: &Value) -> bool {
         let top = path.split('.').next().unwrap_or(path);

@@ -6,10 +6,10 @@ pub mod account;
 pub mod account_objects;
 pub mod dns;
 pub mod dns_record;
-pub mod rules;
 pub mod ip_list;
 pub mod managed_transform;
 pub mod network;
+pub mod rules;
 pub mod zone;
 
 use kflare_engine::{Kinds, erase, kind::Kind};

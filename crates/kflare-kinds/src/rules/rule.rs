@@ -17,14 +17,9 @@ const MARK: &str = "kflare_";
 
 /// How rules are compared.
 pub const FIELDS: FieldRules = FieldRules {
-    immutable: &[],
-    secret: &[],
-    after_create: &[],
-    untold: &[],
-    unlisted: &[],
-    write_only: &[],
     // A parameter that is off is not the same as one that is not there: the next rule, or the zone, may turn it on.
     exact: &["action_parameters"],
+    ..FieldRules::PLAIN
 };
 
 /// The `ref` of the rule that a resource manages: made from its kind, namespace and name, so that the rule is found again

@@ -55,6 +55,8 @@ mod rules;
 #[cfg(test)]
 mod rules_entry_points;
 #[cfg(test)]
+mod rules_lists;
+#[cfg(test)]
 mod rules_order;
 #[cfg(test)]
 mod rules_refusals;

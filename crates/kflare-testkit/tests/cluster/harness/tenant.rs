@@ -340,9 +340,6 @@ impl<'a> Tenant<'a> {
 
 /// Every permission that the kinds need, everywhere.
 pub fn everything() -> Vec<Grant> {
-    let areas = [Area::Account, Area::Zone, Area::Dns, Area::Kv, Area::R2, Area::D1];
-    let areas = [Area::Account, Area::Zone, Area::Dns, Area::Lists, Area::ManagedHeaders];
-    areas.map(|area| Grant::everywhere(Permission::write(area))).to_vec()
     Area::ALL
         .map(|area| Grant::everywhere(Permission::write(area)))
         .to_vec()
