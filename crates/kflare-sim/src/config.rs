@@ -147,6 +147,8 @@ pub struct Quirks {
     pub svcb_params: ParamsForm,
     /// How refusals of DNS records are wrapped.
     pub dns_errors: DnsErrorForm,
+    /// The order in which the bindings of a Worker are answered.
+    pub worker_bindings: BindingOrder,
 }
 
 /// Forms of TXT content.
@@ -210,4 +212,17 @@ pub enum DnsErrorForm {
     Chained,
     /// The cause itself, as Cloudflare announced for the end of 2024.
     Direct,
+}
+
+/// Orders of a Worker's bindings. Cloudflare promises none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BindingOrder {
+    /// As they were uploaded (seen live).
+    #[default]
+    AsSent,
+    /// By name.
+    Sorted,
+    /// By name, last first.
+    Reversed,
 }

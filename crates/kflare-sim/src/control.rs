@@ -33,6 +33,8 @@ pub(crate) fn router(simulator: Simulator) -> Router {
         .route("/dump", get(dump))
         .route("/rate-limit", put(set_rate_limit).delete(lift_rate_limit))
         .route("/quirks", get(quirks).put(set_quirks))
+        .route("/call", post(foreign_call))
+        .route("/accounts/{account}/workers/{name}", get(worker))
         .route("/zones/{zone}/activate", post(activate))
         .route("/zones/{zone}/plan", put(set_plan))
         .route("/zones/{zone}/records", get(records).post(create_record))
@@ -188,6 +190,28 @@ async fn quirks(State(sim): Sim) -> Json<Quirks> {
 async fn set_quirks(State(sim): Sim, Json(quirks): Json<Quirks>) -> StatusCode {
     sim.set_quirks(quirks);
     StatusCode::NO_CONTENT
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ForeignCall {
+    method: String,
+    path: String,
+    #[serde(default)]
+    body: Value,
+}
+
+async fn foreign_call(State(sim): Sim, Json(call): Json<ForeignCall>) -> Result<Json<Value>, Refusal> {
+    let body = match call.body {
+        Value::Null => Vec::new(),
+        body => body.to_string().into_bytes(),
+    };
+    sim.foreign_call(&call.method, &call.path, "application/json", &body)
+        .map(Json)
+}
+
+async fn worker(State(sim): Sim, Path((account, name)): Path<(String, String)>) -> Result<Json<Value>, ControlError> {
+    sim.worker(&account, &name).map(Json).ok_or_else(|| not_found("Worker"))
 }
 
 async fn activate(State(sim): Sim, Path(zone): Path<String>) -> Result<StatusCode, Refusal> {

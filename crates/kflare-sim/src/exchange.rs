@@ -160,15 +160,17 @@ fn answer(
         return Err(Refusal::new(404, 7003, could_not_route(path)));
     }
     auth::authorize(&core.world, &caller, route.access, &params)?;
-    let mut reply = handle(core, body, query, route, &params, &caller, fired)?;
+    let mut reply = handle(core, parts, body, query, route, &params, &caller, fired)?;
     if let Some(Fault::EmptyList { totals }) = &fired.fault {
         empty(&mut reply, *totals);
     }
     Ok(reply)
 }
 
+#[allow(clippy::too_many_arguments)] // what a call consists of
 fn handle(
     core: &mut Core,
+    parts: &Parts,
     body: &Bytes,
     query: &Query,
     route: &Route,
@@ -185,6 +187,7 @@ fn handle(
         world: &mut core.world,
         params,
         query,
+        headers: &parts.headers,
         body,
         caller,
         quirks: core.config.quirks,
@@ -252,7 +255,7 @@ fn finish(reply: Reply, policy: Policy, now: jiff::Timestamp, ray: &str) -> Answ
     let retry_after = reply.retry_after;
     let (content_type, body) = reply.encode();
     let mut headers = vec![
-        ("content-type", content_type.to_owned()),
+        ("content-type", content_type),
         ("date", http_date(now)),
         ("server", "cloudflare".to_owned()),
         ("cf-ray", ray.to_owned()),

@@ -17,6 +17,7 @@ mod control;
 mod envelope;
 mod exchange;
 mod fault;
+mod foreign;
 mod ids;
 mod paging;
 mod persist;
@@ -34,14 +35,17 @@ pub use budget::RateLimit;
 pub use calls::{CallRecord, Delivery, Effect};
 pub use clock::{Clock, SystemClock, VirtualClock};
 pub use config::{
-    Activation, CheckOutcome, DnsErrorForm, Dropped, FlagsForm, Latency, ParamsForm, Quirks, SettingsForm, SimConfig,
-    TxtForm,
+    Activation, BindingOrder, CheckOutcome, DnsErrorForm, Dropped, FlagsForm, Latency, ParamsForm, Quirks,
+    SettingsForm, SimConfig, TxtForm,
 };
 pub use envelope::{ApiError, Refusal};
 pub use fault::{Fault, FaultError, FaultMatch, FaultSpec, FaultState, Totals};
 pub use persist::StateError;
 pub use plan::Plan;
-pub use seed::{AccountSeed, RecordSeed, Seed, SeedError, Seeded, TokenSeed, UserSeed, ZoneSeed};
+pub use seed::{
+    AccountSeed, BindableSeed, ModuleSeed, RecordSeed, Seed, SeedError, Seeded, TokenSeed, UserSeed, WorkerRouteSeed,
+    WorkerSeed, ZoneSeed,
+};
 pub use serve::{ServeOptions, SimError, SimOptions, TlsFiles, run, serve};
 pub use service::{ConnectionReset, SimService};
 pub use simulator::Simulator;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use http::HeaderMap;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -44,6 +45,7 @@ pub(crate) struct Call<'a> {
     pub(crate) world: &'a mut World,
     pub(crate) params: &'a Params,
     pub(crate) query: &'a Query,
+    pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
     pub(crate) caller: &'a Caller,
     pub(crate) quirks: Quirks,
@@ -96,17 +98,19 @@ impl Params {
 }
 
 /// Parameters whose values are 32 hex digits.
-const HEX_IDS: [&str; 3] = ["account_id", "zone_id", "dns_record_id"];
+const HEX_IDS: [&str; 4] = ["account_id", "zone_id", "dns_record_id", "route_id"];
 
 /// Every modelled route.
 pub(crate) fn routes() -> &'static [&'static Route] {
     static ROUTES: OnceLock<Vec<&'static Route>> = OnceLock::new();
     ROUTES.get_or_init(|| {
-        let areas: [&'static [Route]; 4] = [
+        let areas: [&'static [Route]; 6] = [
             &areas::accounts::ROUTES,
             &areas::tokens::ROUTES,
             &areas::zones::ROUTES,
             &areas::dns::ROUTES,
+            &areas::workers::ROUTES,
+            &areas::worker_routes::ROUTES,
         ];
         areas.into_iter().flatten().collect()
     })

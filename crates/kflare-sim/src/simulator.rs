@@ -314,6 +314,8 @@ impl Simulator {
             let records = core.world.records(&zone.id);
             let records: Vec<Value> = records.iter().map(|record| record.render(core.config.quirks)).collect();
             shown.insert("records".into(), records.into());
+            let routes = core.world.worker_routes(&zone.id, None);
+            shown.insert("worker_routes".into(), json!(routes));
             Value::Object(shown)
         });
         let tokens = held.tokens.values().map(|token| {
@@ -329,12 +331,18 @@ impl Simulator {
             .users
             .values()
             .map(|user| json!({ "id": user.id, "email": user.email, "accounts": user.accounts }));
+        let workers = held
+            .accounts
+            .keys()
+            .flat_map(|account| core.world.scripts(account, None));
+        let workers = workers.map(|script| crate::areas::workers::shown(&script));
         json!({
             "now": core.config.clock.now(),
             "accounts": held.accounts.values().collect::<Vec<_>>(),
             "users": users.collect::<Vec<_>>(),
             "tokens": tokens.collect::<Vec<_>>(),
             "zones": zones.collect::<Vec<_>>(),
+            "workers": workers.collect::<Vec<_>>(),
         })
     }
 }

@@ -3,4 +3,6 @@
 pub(crate) mod accounts;
 pub(crate) mod dns;
 pub(crate) mod tokens;
+pub(crate) mod worker_routes;
+pub(crate) mod workers;
 pub(crate) mod zones;

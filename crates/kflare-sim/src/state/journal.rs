@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Zone;
+use super::{Zone, workers};
 use crate::areas::dns::Record;
 
 /// How to take one change back.
@@ -21,6 +21,7 @@ pub(super) enum Undo {
         id: String,
         before: Option<Arc<Zone>>,
     },
+    Workers(workers::Undo),
     /// A change that cannot be taken back and shows in no list.
     Other,
 }

@@ -4,6 +4,7 @@ mod account;
 mod journal;
 mod records;
 mod token;
+mod workers;
 mod zone;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ pub(crate) use records::RecordSet;
 pub(crate) use token::Owner;
 pub(crate) use token::Token;
 pub use token::{Area, Grant, Level, Permission, Scope, TokenStatus, UnknownPermission};
+pub(crate) use workers::{Schedule, Script, Syntax, WorkerRoute, Workers};
 pub(crate) use zone::{PendingPlan, Zone};
 pub use zone::{ZoneStatus, ZoneType};
 
@@ -36,6 +38,8 @@ pub(crate) struct Held {
     pub(crate) zones: BTreeMap<String, Arc<Zone>>,
     /// By zone id.
     pub(crate) records: BTreeMap<String, RecordSet>,
+    #[serde(default)]
+    pub(crate) workers: Workers,
 }
 
 /// The simulated cloud: what it holds, and how it came to hold it.
@@ -55,6 +59,7 @@ impl World {
                 tokens: BTreeMap::new(),
                 zones: BTreeMap::new(),
                 records: BTreeMap::new(),
+                workers: Workers::default(),
             },
             journal: Journal::new(history),
         }
@@ -105,6 +110,7 @@ impl World {
                     Some(zone) => drop(self.held.zones.insert(id, zone)),
                     None => drop(self.held.zones.remove(&id)),
                 },
+                Undo::Workers(undo) => self.held.workers.take_back(undo),
                 Undo::Other => {}
             }
         }
@@ -112,6 +118,13 @@ impl World {
 
     pub(crate) fn zone(&self, id: &str) -> Option<&Arc<Zone>> {
         self.held.zones.get(id)
+    }
+
+    /// The id of the account of this id or name.
+    pub(crate) fn find_account(&self, id_or_name: &str) -> Option<String> {
+        let mut accounts = self.held.accounts.values();
+        let found = accounts.find(|account| account.id == id_or_name || account.name == id_or_name);
+        found.map(|account| account.id.clone())
     }
 
     /// The zone of this id or name.
@@ -127,10 +140,13 @@ impl World {
         self.journal.push(now, Undo::Zone { id, before });
     }
 
-    /// Removes a zone and its records.
+    /// Removes a zone, its records and its Worker routes.
     pub(crate) fn remove_zone(&mut self, id: &str, now: Timestamp) {
         for record in self.records(id) {
             self.remove_record(id, &record.id, now);
+        }
+        for route in self.worker_routes(id, None) {
+            self.remove_worker_route(id, &route.id, now);
         }
         if let Some(before) = self.held.zones.remove(id) {
             self.journal.push(

@@ -74,24 +74,36 @@ pub enum Area {
     Zone,
     /// DNS records.
     Dns,
+    /// Workers: code, settings, schedules.
+    WorkersScripts,
+    /// Routes of zones to Workers.
+    WorkersRoutes,
 }
 
 impl Area {
-    const ALL: [Self; 3] = [Self::Account, Self::Zone, Self::Dns];
+    const ALL: [Self; 5] = [
+        Self::Account,
+        Self::Zone,
+        Self::Dns,
+        Self::WorkersScripts,
+        Self::WorkersRoutes,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Self::Account => "account",
             Self::Zone => "zone",
             Self::Dns => "dns",
+            Self::WorkersScripts => "workers_scripts",
+            Self::WorkersRoutes => "workers_routes",
         }
     }
 
     /// Whether the permission is given on accounts (true) or on zones.
     pub(crate) fn is_of_accounts(self) -> bool {
         match self {
-            Self::Account => true,
-            Self::Zone | Self::Dns => false,
+            Self::Account | Self::WorkersScripts => true,
+            Self::Zone | Self::Dns | Self::WorkersRoutes => false,
         }
     }
 }
@@ -139,7 +151,7 @@ impl Permission {
 
 /// The text is no permission.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no permission: expected account, zone or dns, a dot, and read or write")]
+#[error("{0:?} is no permission: expected an area such as account, zone or dns, a dot, and read or write")]
 pub struct UnknownPermission(String);
 
 impl FromStr for Permission {

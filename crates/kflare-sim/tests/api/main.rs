@@ -19,4 +19,8 @@ mod sockets;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod worker_routes;
+#[cfg(test)]
+mod workers;
+#[cfg(test)]
 mod zones;

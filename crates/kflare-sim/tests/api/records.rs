@@ -388,6 +388,7 @@ async fn answers_take_the_chosen_forms() {
         caa_flags: FlagsForm::String,
         svcb_params: ParamsForm::SortedQuoted,
         dns_errors: DnsErrorForm::Chained,
+        ..Quirks::default()
     };
     let before = api.list("").await.result();
     api.sim.set_quirks(quirks);
