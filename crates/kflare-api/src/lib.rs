@@ -11,6 +11,11 @@ pub mod dns_record;
 pub mod names;
 pub mod record_type;
 mod schema;
+pub mod worker_binding;
+pub mod worker_module;
+pub mod worker_route;
+pub mod worker_script;
+pub mod worker_settings;
 pub mod zone;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -19,9 +24,17 @@ use kube::CustomResourceExt;
 pub use account::CloudflareAccount;
 pub use dns_record::DNSRecord;
 pub use record_type::RecordType;
+pub use worker_route::WorkerRoute;
+pub use worker_script::WorkerScript;
 pub use zone::Zone;
 
 /// The definition of every kind, parents before children. The order does not change from run to run.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    vec![CloudflareAccount::crd(), Zone::crd(), DNSRecord::crd()]
+    vec![
+        CloudflareAccount::crd(),
+        Zone::crd(),
+        DNSRecord::crd(),
+        WorkerScript::crd(),
+        WorkerRoute::crd(),
+    ]
 }

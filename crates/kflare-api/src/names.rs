@@ -56,6 +56,10 @@ pub const ANNOTATIONS: [&str; 8] = [
 pub const ZONE_ID: &str = "kflare.dev/zone-id";
 /// Label, set by kflare: claims a DNS record by its Cloudflare id.
 pub const RECORD_ID: &str = "kflare.dev/record-id";
+/// Label, set by kflare: claims a Worker by its name at Cloudflare.
+pub const WORKER_NAME: &str = "kflare.dev/worker-name";
+/// Label, set by kflare: claims a Worker route by its Cloudflare id.
+pub const ROUTE_ID: &str = "kflare.dev/route-id";
 
 /// Key of the token in its Secret, unless `spec.tokenSecretRef.key` says otherwise.
 pub const DEFAULT_TOKEN_KEY: &str = "CF_API_TOKEN";

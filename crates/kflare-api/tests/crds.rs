@@ -79,6 +79,8 @@ fn names_group_and_category_are_those_users_know() {
         ("CloudflareAccount", "cloudflareaccounts", "cfaccount", "Cluster"),
         ("Zone", "zones", "cfzone", "Namespaced"),
         ("DNSRecord", "dnsrecords", "cfrecord", "Namespaced"),
+        ("WorkerScript", "workerscripts", "cfworker", "Namespaced"),
+        ("WorkerRoute", "workerroutes", "cfroute", "Namespaced"),
     ]
     .map(|(kind, plural, short, scope)| (kind.into(), plural.into(), short.into(), scope.into()));
     assert_eq!(found, expected);
@@ -217,6 +219,8 @@ fn the_api_server_fills_in_stable_defaults_only() {
     });
     let expected = [
         "CloudflareAccount.spec.tokenSecretRef.key = \"CF_API_TOKEN\"",
+        "WorkerScript.spec.format = \"module\"",
+        "WorkerScript.spec.keepSecrets = false",
         "Zone.spec.type = \"full\"",
     ];
     assert_eq!(defaults.into_inner(), expected.into_iter().map(str::to_owned).collect());

@@ -5,6 +5,8 @@
 
 pub mod accounts;
 pub mod dns;
+pub mod worker_routes;
+pub mod workers;
 pub mod zones;
 
 use jiff::Timestamp;

@@ -14,3 +14,5 @@ mod paging;
 mod script;
 #[cfg(test)]
 mod sockets;
+#[cfg(test)]
+mod workers;

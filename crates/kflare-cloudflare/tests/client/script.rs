@@ -16,6 +16,7 @@ pub struct Call {
     pub method: Method,
     pub uri: String,
     pub authorization: String,
+    pub headers: http::HeaderMap,
     pub body: Bytes,
 }
 
@@ -116,6 +117,7 @@ pub fn transport(script: impl Fn(usize, &Call) -> Step + Send + Sync + 'static) 
                 method: request.method().clone(),
                 uri: request.uri().to_string(),
                 authorization: request.headers()[header::AUTHORIZATION].to_str().unwrap().to_owned(),
+                headers: request.headers().clone(),
                 body: request.into_body(),
             };
             let step = {
