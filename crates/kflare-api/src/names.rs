@@ -56,8 +56,8 @@ pub const ANNOTATIONS: [&str; 8] = [
 pub const ZONE_ID: &str = "kflare.dev/zone-id";
 /// Label, set by kflare: claims a DNS record by its Cloudflare id.
 pub const RECORD_ID: &str = "kflare.dev/record-id";
-/// Label, set by kflare: claims a Worker by its name at Cloudflare.
-pub const WORKER_NAME: &str = "kflare.dev/worker-name";
+/// Label, set by kflare: claims a Worker by the id that Cloudflare gave it.
+pub const WORKER_ID: &str = "kflare.dev/worker-id";
 /// Label, set by kflare: claims a Worker route by its Cloudflare id.
 pub const ROUTE_ID: &str = "kflare.dev/route-id";
 

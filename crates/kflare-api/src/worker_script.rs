@@ -151,6 +151,9 @@ pub struct WorkerScriptStatus {
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = tidy)]
 pub struct WorkerScriptMetadata {
+    /// Id of the Worker, which outlives uploads: 32 hexadecimal digits.
+    #[serde(default, rename = "scriptID", skip_serializing_if = "Option::is_none")]
+    pub script_id: Option<String>,
     /// Name of the Worker in its account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script_name: Option<String>,

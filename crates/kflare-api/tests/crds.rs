@@ -220,7 +220,6 @@ fn the_api_server_fills_in_stable_defaults_only() {
     let expected = [
         "CloudflareAccount.spec.tokenSecretRef.key = \"CF_API_TOKEN\"",
         "WorkerScript.spec.format = \"module\"",
-        "WorkerScript.spec.keepSecrets = false",
         "Zone.spec.type = \"full\"",
     ];
     assert_eq!(defaults.into_inner(), expected.into_iter().map(str::to_owned).collect());

@@ -201,9 +201,16 @@ pub struct FieldRules {
     /// Top-level fields that no read tells (secret values). They count as they should be while Cloudflare's mark of the last
     /// change ([`crate::Remote::revision`]) is the one that our own write left, and what we wrote is what the spec asks for.
     pub write_only: &'static [&'static str],
+    /// Fields among `unlisted` whose change leaves that mark as it was: whether they are as the spec asks for, only a read tells.
+    pub unmarked: &'static [&'static str],
 }
 
 impl FieldRules {
+    /// Whether Cloudflare's mark of the last change stands for every field of `desired` that a list does not tell.
+    pub fn mark_covers(&self, desired: &Map<String, Value>) -> bool {
+        !self.unmarked.iter().any(|field| desired.contains_key(*field))
+    }
+
     /// The fields of `desired` that a list does not tell.
     pub fn unread(&self, desired: &Map<String, Value>) -> Map<String, Value> {
         let unread = self.unlisted.iter().chain(self.write_only);

@@ -53,6 +53,7 @@ pub(crate) const FIELDS: FieldRules = FieldRules {
     untold: &[dns::STRINGS],
     unlisted: &[],
     write_only: &[],
+    unmarked: &[],
 };
 
 /// How many records a message names.

@@ -5,7 +5,8 @@
 pub mod account;
 pub mod dns;
 pub mod dns_record;
-pub mod zone;
+pub mod workers;
+mod zone;
 
 use kflare_engine::{Kinds, erase, kind::Kind};
 
@@ -41,6 +42,8 @@ fn all() -> impl Iterator<Item = Box<dyn Kind>> {
         erase(account::AccountAdapter::new()),
         erase(zone::ZoneAdapter::new()),
         erase(dns_record::RecordAdapter::new()),
+        erase(workers::script::ScriptAdapter::new()),
+        erase(workers::route::RouteAdapter::new()),
     ]
     .into_iter()
 }

@@ -34,6 +34,18 @@ const NOTES: &[Notes] = &[
         deletion: "The record. Adopted records stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
         limits: "TTL is 1 (automatic) or 60 to 86,400 s, from 30 s on Enterprise zones; proxied records always have 1. Comments hold 100 characters on Free zones, 500 elsewhere; tags are not offered on Free zones.",
     },
+    Notes {
+        kind: "WorkerScript",
+        permissions: "Workers Scripts Read; Workers Scripts Write to upload, configure and delete.",
+        deletion: "The Worker with all its versions, its secrets, its schedules and **every route that leads to it**. It waits (`InUse`) for the WorkerRoutes that refer to it, and while another Worker calls it. Adopted Workers stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        limits: "100 Workers and 5 schedules an account on the Free plan of Workers, 500 and 250 on the Paid plan; 64 or 128 variables of 5 KB each; 3 MB or 10 MB of compressed code. A spec holds 512 KiB of code as text; more goes into ConfigMaps. What others change shows in the time of the last change, which the list of Workers tells; schedules and workers.dev leave no such mark, so a Worker whose spec sets them is read at each drift check.",
+    },
+    Notes {
+        kind: "WorkerRoute",
+        permissions: "Workers Routes Read; Workers Routes Write to create, change and delete.",
+        deletion: "The route. The Worker stays. Adopted routes stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        limits: "One route of a pattern in a zone: another one is `PatternConflict`. `*` stands at the start of the host and at the end of the path only.",
+    },
 ];
 
 /// The page.
