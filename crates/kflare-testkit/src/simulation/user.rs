@@ -165,7 +165,7 @@ impl User {
         self.world.note("user deletes everything");
         let _ = self.world.api.delete(&Self::secret_id());
         let _ = self.world.api.delete(&Self::account_id());
-        for kind in ["zones", "dnsrecords"] {
+        for kind in ["zones", "dnsrecords", "workerscripts", "workerroutes"] {
             for object in self.world.api.list(&format!("{kind}.{}", names::GROUP)) {
                 let _ = self.world.api.delete(&ObjectId::of(&object));
             }
@@ -232,9 +232,15 @@ impl User {
 
 /// Every permission, everywhere.
 pub fn everything() -> Vec<Grant> {
-    [Area::Account, Area::Zone, Area::Dns]
-        .map(|area| Grant::everywhere(Permission::write(area)))
-        .to_vec()
+    [
+        Area::Account,
+        Area::Zone,
+        Area::Dns,
+        Area::WorkersScripts,
+        Area::WorkersRoutes,
+    ]
+    .map(|area| Grant::everywhere(Permission::write(area)))
+    .to_vec()
 }
 
 /// Value of the n-th token; the first is that of the account resource.
