@@ -54,6 +54,7 @@ pub(crate) const FIELDS: FieldRules = FieldRules {
     unlisted: &[],
     write_only: &[],
     exact: &[],
+    unmarked: &[],
 };
 
 /// How many records a message names.

@@ -165,9 +165,8 @@ impl User {
         self.world.note("user deletes everything");
         let _ = self.world.api.delete(&Self::secret_id());
         let _ = self.world.api.delete(&Self::account_id());
-        for kind in ["zones", "dnsrecords", "kvnamespaces", "r2buckets", "d1databases"] {
-        for kind in ["zones", "dnsrecords", "managedtransforms", "iplists"] {
-            for object in self.world.api.list(&format!("{kind}.{}", names::GROUP)) {
+        for crd in kflare_api::crds().iter().filter(|crd| crd.spec.scope == "Namespaced") {
+            for object in self.world.api.list(&format!("{}.{}", crd.spec.names.plural, names::GROUP)) {
                 let _ = self.world.api.delete(&ObjectId::of(&object));
             }
         }
@@ -238,6 +237,15 @@ pub fn everything() -> Vec<Grant> {
     [Area::Account, Area::Zone, Area::Dns, Area::Lists, Area::ManagedHeaders]
         .map(|area| Grant::everywhere(Permission::write(area)))
         .to_vec()
+    [
+        Area::Account,
+        Area::Zone,
+        Area::Dns,
+        Area::WorkersScripts,
+        Area::WorkersRoutes,
+    ]
+    .map(|area| Grant::everywhere(Permission::write(area)))
+    .to_vec()
 }
 
 /// Value of the n-th token; the first is that of the account resource.
