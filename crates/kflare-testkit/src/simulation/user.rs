@@ -166,7 +166,11 @@ impl User {
         let _ = self.world.api.delete(&Self::secret_id());
         let _ = self.world.api.delete(&Self::account_id());
         for crd in kflare_api::crds().iter().filter(|crd| crd.spec.scope == "Namespaced") {
-            for object in self.world.api.list(&format!("{}.{}", crd.spec.names.plural, names::GROUP)) {
+            for object in self
+                .world
+                .api
+                .list(&format!("{}.{}", crd.spec.names.plural, names::GROUP))
+            {
                 let _ = self.world.api.delete(&ObjectId::of(&object));
             }
         }
@@ -232,20 +236,9 @@ impl User {
 
 /// Every permission, everywhere.
 pub fn everything() -> Vec<Grant> {
-    [Area::Account, Area::Zone, Area::Dns, Area::Kv, Area::R2, Area::D1]
     Area::ALL
-    [Area::Account, Area::Zone, Area::Dns, Area::Lists, Area::ManagedHeaders]
         .map(|area| Grant::everywhere(Permission::write(area)))
         .to_vec()
-    [
-        Area::Account,
-        Area::Zone,
-        Area::Dns,
-        Area::WorkersScripts,
-        Area::WorkersRoutes,
-    ]
-    .map(|area| Grant::everywhere(Permission::write(area)))
-    .to_vec()
 }
 
 /// Value of the n-th token; the first is that of the account resource.

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base64::Engine as _;
 use k8s_openapi::api::core::v1::Secret;
 use kflare_api::{
-    CacheRule, CloudflareAccount, ConfigurationRule, DNSRecord, ManagedRuleset, OriginRule, RateLimitRule, RedirectRule,
-    TransformRule, WAFCustomRule, Zone, names,
+    CacheRule, CloudflareAccount, ConfigurationRule, DNSRecord, ManagedRuleset, OriginRule, RateLimitRule,
+    RedirectRule, TransformRule, WAFCustomRule, Zone, names,
 };
 use kflare_sim::{AccountSeed, Area, Grant, Permission, Seed, UserSeed};
 use kflare_testkit::cluster::{TestNamespace, diagnose};
@@ -340,9 +340,6 @@ impl<'a> Tenant<'a> {
 
 /// Every permission that the kinds need, everywhere.
 pub fn everything() -> Vec<Grant> {
-    let areas = [Area::Account, Area::Zone, Area::Dns, Area::Kv, Area::R2, Area::D1];
-    let areas = [Area::Account, Area::Zone, Area::Dns, Area::Lists, Area::ManagedHeaders];
-    areas.map(|area| Grant::everywhere(Permission::write(area))).to_vec()
     Area::ALL
         .map(|area| Grant::everywhere(Permission::write(area)))
         .to_vec()
