@@ -51,6 +51,7 @@ def seed(base):
                 {"value": f"{WORD}-account", "account": ACCOUNT, "permissions": [zone, "dns.write"]},
                 {"value": f"{WORD}-reader", "permissions": ["zone.read", "dns.read"]},
                 {"value": f"{WORD}-stores", "account": ACCOUNT, "permissions": ["kv.write", "r2.write", "d1.write"]},
+                {"value": f"{WORD}-workers", "permissions": ["workers_scripts.write", "workers_routes.write"]},
             ],
         },
     )
@@ -386,6 +387,53 @@ def rulesets(base, zone):
     for made in (whole, entry["id"]):
         sdk.delete(made, zone_id=zone)
     refused(lambda: sdk.get(whole, zone_id=zone), 404, 10003)
+def workers(base, zone):
+    sdk = client(base, "workers")
+    scripts = sdk.workers.scripts
+    here = {"account_id": ACCOUNT}
+    code = b"export default { async fetch(request, env) { return new Response(env.TEXT) } }"
+
+    def upload(name, bindings, **metadata):
+        files = [("index.js", code, "application/javascript+module")]
+        metadata = {"main_module": "index.js", "compatibility_date": "2026-01-01", "bindings": bindings, **metadata}
+        return scripts.update(name, metadata=metadata, files=files, **here)
+
+    text = {"name": "TEXT", "type": "plain_text", "text": "hello"}
+    key = {"name": "KEY", "type": "secret_text", "text": "a secret"}
+    made = upload("web", [text, key])
+    expect((made.id, made.entry_point, made.handlers) == ("web", "index.js", ["fetch"]), f"a new Worker: {made}")
+    refused(lambda: upload("web", [{"name": "JOBS", "type": "queue", "queue_name": "none"}]), 400, 11000)
+    again = upload("web", [text], keep_bindings=["secret_text"])
+    expect(again.created_on == made.created_on and again.modified_on != made.modified_on, "an upload")
+    expect([entry.id for entry in scripts.list(**here)] == ["web"], "the list of Workers")
+    settings = scripts.script_and_version_settings.get("web", **here)
+    kept = {binding.name: binding for binding in settings.bindings}
+    expect(set(kept) == {"TEXT", "KEY"} and getattr(kept["KEY"], "text", None) is None, "bindings without secrets")
+    changed = scripts.script_and_version_settings.edit("web", settings={"logpush": True}, **here)
+    expect(changed.logpush and len(changed.bindings) == 2, "a changed setting")
+    scripts.secrets.update("web", name="LATE", text="another", type="secret_text", **here)
+    expect({entry.name for entry in scripts.secrets.list("web", **here)} == {"KEY", "LATE"}, "secrets by name")
+    scripts.secrets.delete("LATE", script_name="web", **here)
+    crons = scripts.schedules.update("web", body=[{"cron": "0 3 * * *"}], **here)
+    expect([entry.cron for entry in crons.schedules] == ["0 3 * * *"], "a schedule")
+    expect(scripts.subdomain.create("web", enabled=True, **here).previews_enabled, "workers.dev with previews")
+    stored = scripts.content.get("web", **here).read()
+    expect(code in stored and b"application/javascript+module" in stored, "the code as it was sent")
+
+    routes = sdk.workers.routes
+    route = routes.create(zone_id=zone, pattern="example.com/*", script="web")
+    refused(lambda: routes.create(zone_id=zone, pattern="example.com/*"), 409, 10020)
+    refused(lambda: routes.create(zone_id=zone, pattern="example.com/x", script="none"), 400, 10019)
+    routes.update(route.id, zone_id=zone, pattern="*.example.com/*", script="web")
+    expect(routes.get(route.id, zone_id=zone).pattern == "*.example.com/*", "a changed route")
+    expect([entry.id for entry in routes.list(zone_id=zone)] == [route.id], "the list of routes")
+
+    upload("caller", [{"name": "WEB", "type": "service", "service": "web"}])
+    refused(lambda: scripts.delete("web", **here), 400, 10142)
+    scripts.delete("web", force=True, **here)
+    expect(list(routes.list(zone_id=zone)) == [], "routes go with their Worker")
+    refused(lambda: scripts.script_and_version_settings.get("web", **here), 404, 10007)
+    refused(lambda: client(base, "reader").workers.routes.list(zone_id=zone), 403, 10000)
 
 
 def main():
@@ -411,6 +459,8 @@ def main():
     print("OK managed transforms are merged, refused where unknown, and turned off")
     rulesets(base, zone)
     print("OK rulesets, rules and phases are made, read, moved, edited, refused and deleted")
+    workers(base, zone)
+    print("OK Workers are uploaded, bound, configured, routed to and deleted, or refused")
 
 
 try:

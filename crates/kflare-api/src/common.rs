@@ -126,6 +126,10 @@ pub struct CommonStatus {
     /// Cloudflare's mark of the change that wrote them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied_revision: Option<String>,
+    /// Fingerprint of the versions of the Secrets and ConfigMaps that the spec names, as the object was last brought into line
+    /// with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<String>,
     /// The value of the annotation `kflare.dev/reconcile-at` that was last acted upon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_reconcile_at: Option<String>,

@@ -19,6 +19,11 @@ pub mod r2_rules;
 pub mod record_type;
 pub mod rules;
 mod schema;
+pub mod worker_binding;
+pub mod worker_module;
+pub mod worker_route;
+pub mod worker_script;
+pub mod worker_settings;
 pub mod zone;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -36,6 +41,8 @@ pub use rules::{
     cache::CacheRule, configuration::ConfigurationRule, managed_ruleset::ManagedRuleset, origin::OriginRule,
     rate_limit::RateLimitRule, redirect::RedirectRule, transform::TransformRule, waf_custom::WAFCustomRule,
 };
+pub use worker_route::WorkerRoute;
+pub use worker_script::WorkerScript;
 pub use zone::Zone;
 
 /// The definition of every kind, parents before children. The order does not change from run to run.
@@ -57,5 +64,7 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         OriginRule::crd(),
         ManagedTransform::crd(),
         IPList::crd(),
+        WorkerScript::crd(),
+        WorkerRoute::crd(),
     ]
 }

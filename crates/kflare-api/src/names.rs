@@ -68,6 +68,10 @@ pub const RULE_ID: &str = "kflare.dev/rule-id";
 pub const MANAGED_TRANSFORMS: &str = "kflare.dev/managed-transforms-of";
 /// Label, set by kflare: claims a list by its Cloudflare id.
 pub const LIST_ID: &str = "kflare.dev/list-id";
+/// Label, set by kflare: claims a Worker by the id that Cloudflare gave it.
+pub const WORKER_ID: &str = "kflare.dev/worker-id";
+/// Label, set by kflare: claims a Worker route by its Cloudflare id.
+pub const ROUTE_ID: &str = "kflare.dev/route-id";
 
 /// Key of the token in its Secret, unless `spec.tokenSecretRef.key` says otherwise.
 pub const DEFAULT_TOKEN_KEY: &str = "CF_API_TOKEN";

@@ -141,6 +141,8 @@ fn accepted_objects_read_as_their_type() {
                 "OriginRule" => serde_json::from_value::<kflare_api::OriginRule>(object).map(drop),
                 "ManagedTransform" => serde_json::from_value::<kflare_api::ManagedTransform>(object).map(drop),
                 "IPList" => serde_json::from_value::<kflare_api::IPList>(object).map(drop),
+                "WorkerScript" => serde_json::from_value::<kflare_api::WorkerScript>(object).map(drop),
+                "WorkerRoute" => serde_json::from_value::<kflare_api::WorkerRoute>(object).map(drop),
                 kind => panic!("{kind} is no kind"),
             };
             assert!(read.is_ok(), "{}: {read:?}", case.name);

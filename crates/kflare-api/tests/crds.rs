@@ -92,6 +92,8 @@ fn names_group_and_category_are_those_users_know() {
         ("OriginRule", "originrules", "cforigin", "Namespaced"),
         ("ManagedTransform", "managedtransforms", "cfmt", "Namespaced"),
         ("IPList", "iplists", "cflist", "Namespaced"),
+        ("WorkerScript", "workerscripts", "cfworker", "Namespaced"),
+        ("WorkerRoute", "workerroutes", "cfroute", "Namespaced"),
     ]
     .map(|(kind, plural, short, scope)| (kind.into(), plural.into(), short.into(), scope.into()));
     assert_eq!(found, expected);
@@ -230,6 +232,7 @@ fn the_api_server_fills_in_stable_defaults_only() {
     });
     let expected = [
         "CloudflareAccount.spec.tokenSecretRef.key = \"CF_API_TOKEN\"",
+        "WorkerScript.spec.format = \"module\"",
         "Zone.spec.type = \"full\"",
         "WAFCustomRule.spec.enabled = true",
         "RateLimitRule.spec.enabled = true",

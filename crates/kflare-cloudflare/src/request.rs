@@ -7,6 +7,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
+use crate::Form;
+
 /// Everything but the unreserved characters of RFC 3986.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -133,7 +135,19 @@ impl Request {
         }
     }
 
-    /// Sets the body, ready made (a multipart form, a text file).
+    /// Sets the body, as a form with files.
+    #[must_use]
+    pub fn form(self, form: &Form) -> Self {
+        match form.encode() {
+            Some((content_type, bytes)) => self.body(content_type, bytes),
+            None => Self {
+                fault: self.fault.or(Some(RequestFault::Header)),
+                ..self
+            },
+        }
+    }
+
+    /// Sets the body, ready made (a text file).
     #[must_use]
     pub fn body(mut self, content_type: HeaderValue, body: Bytes) -> Self {
         self.headers.insert(header::CONTENT_TYPE, content_type);

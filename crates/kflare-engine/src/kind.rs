@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::{
     compact::Json,
     errors::Class,
+    inputs::{Input, Inputs},
     object::{ObjectKey, SecretKey},
     operations::OperationWriter,
     plan::{Change, FieldRules},
@@ -277,6 +278,8 @@ pub struct Desired {
     pub body: Map<String, Value>,
     /// What the spec asks for that has no effect, a sentence each: the condition says so.
     pub notes: Vec<String>,
+    /// Bytes that belong to the body and are too many for it, by name. Not compared: the body holds a hash of them.
+    pub attachments: BTreeMap<String, Vec<u8>>,
     /// Where the object is to be put, in collections whose order means something. Set by the engine at the moment of the
     /// write; none when it may stay where it is, or goes to the end.
     pub position: Option<Position>,
@@ -528,6 +531,17 @@ pub trait Kind: Send + Sync {
 
     /// What the spec asks for.
     fn desired(&self, spec: &Value, parents: &Parents) -> Result<Desired, SpecError>;
+
+    /// The keys of Secrets and ConfigMaps that the spec reads. [`Kind::desired`] does without their values: the fields that
+    /// depend on them are among [`FieldRules::write_only`] and hold anything, for instance null.
+    fn inputs(&self, _spec: &Value) -> Result<Vec<Input>, SpecError> {
+        Ok(Vec::new())
+    }
+
+    /// Puts the values of all [`Kind::inputs`] into what [`Kind::desired`] gave. Called before every write.
+    fn fill(&self, _spec: &Value, _desired: &mut Desired, _inputs: &Inputs) -> Result<(), SpecError> {
+        Ok(())
+    }
 
     /// All objects of the scope. A listing that is not complete must be an error.
     async fn list(&self, client: &Client, scope: &str) -> Result<Listing, Error>;

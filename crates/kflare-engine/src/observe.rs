@@ -64,7 +64,8 @@ impl Look<'_> {
         }
         let applied = &self.recorded.applied;
         let as_written = applied.hash.is_some() && applied.hash == applied_hash(self.client, &unread);
-        if as_written && remote.revision.is_some() && remote.revision == applied.revision {
+        let marked = remote.revision.is_some() && remote.revision == applied.revision;
+        if as_written && marked && rules.mark_covers(&self.desired.body) {
             remote.body.extend(unread);
             return Ok(Some(remote));
         }

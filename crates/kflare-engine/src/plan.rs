@@ -205,6 +205,8 @@ pub struct FieldRules {
     /// Top-level fields within which absence is a value of its own: there `false`, empty text and an empty list are not the same
     /// as a member that is not there.
     pub exact: &'static [&'static str],
+    /// Fields among `unlisted` whose change leaves that mark as it was: whether they are as the spec asks for, only a read tells.
+    pub unmarked: &'static [&'static str],
 }
 
 impl FieldRules {
@@ -225,6 +227,11 @@ impl FieldRules {
         let top = path.split('.').next().unwrap_or(path);
         let absent = want.is_null() != have.is_null();
         same(want, have) && !(absent && self.exact.contains(&top))
+    }
+
+    /// Whether Cloudflare's mark of the last change stands for every field of `desired` that a list does not tell.
+    pub fn mark_covers(&self, desired: &Map<String, Value>) -> bool {
+        !self.unmarked.iter().any(|field| desired.contains_key(*field))
     }
 
     /// The fields of `desired` that a list does not tell.

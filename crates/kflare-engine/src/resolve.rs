@@ -52,6 +52,8 @@ pub struct Prepared {
     pub collection: CollectionKey,
     /// What the user asks for that has no effect, a sentence each.
     pub notes: Vec<String>,
+    /// Fingerprint of the Secrets and ConfigMaps whose values are in `desired`, once they are.
+    pub inputs: Option<String>,
 }
 
 /// Prepares `object`, or says as a plan what it waits for or what is wrong with it.
@@ -131,6 +133,7 @@ pub fn prepare(
         policy,
         collection,
         notes,
+        inputs: None,
     })
 }
 

@@ -235,7 +235,8 @@ fn needs_pass(context: &Context, key: &CollectionKey, object: &Arc<Object>) -> b
     let unread = kind.descriptor().fields.unread(&prepared.desired.body);
     if !unread.is_empty() {
         // The list does not tell of these; that nothing has changed since our own write does, where Cloudflare says so.
-        let untouched = remote.revision.is_some() && remote.revision == recorded.applied.revision;
+        let marked = remote.revision.is_some() && remote.revision == recorded.applied.revision;
+        let untouched = marked && kind.descriptor().fields.mark_covers(&prepared.desired.body);
         if !untouched || !object.is_ready_at_generation() {
             return !failing;
         }

@@ -10,7 +10,9 @@ pub mod ip_list;
 pub mod managed_transform;
 pub mod network;
 pub mod rules;
+pub mod workers;
 pub mod zone;
+mod zone;
 
 use kflare_engine::{Kinds, erase, kind::Kind};
 
@@ -64,6 +66,8 @@ fn all() -> impl Iterator<Item = Box<dyn Kind>> {
         erase(RuleAdapter::<Origin>::new()),
         erase(managed_transform::ManagedTransformAdapter::new()),
         erase(ip_list::IPListAdapter::new()),
+        erase(workers::script::ScriptAdapter::new()),
+        erase(workers::route::RouteAdapter::new()),
     ]
     .into_iter()
 }

@@ -180,6 +180,8 @@ pub struct Quirks {
     pub list_writes: ListWrites,
     /// How the items of a list are answered.
     pub list_items: ListItemForm,
+    /// The order in which the bindings of a Worker are answered.
+    pub worker_bindings: BindingOrder,
 }
 
 /// Forms of TXT content.
@@ -309,4 +311,17 @@ pub enum ListItemForm {
     Plain,
     /// With an empty `hostname`, `redirect` and `comment` too, as Terraform's provider had to cope with.
     Padded,
+}
+
+/// Orders of a Worker's bindings. Cloudflare promises none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BindingOrder {
+    /// As they were uploaded (seen live).
+    #[default]
+    AsSent,
+    /// By name.
+    Sorted,
+    /// By name, last first.
+    Reversed,
 }

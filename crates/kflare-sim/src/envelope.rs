@@ -107,6 +107,10 @@ pub(crate) enum ReplyBody {
     },
     /// No body at all.
     Empty,
+    Bytes {
+        content_type: String,
+        bytes: Bytes,
+    },
 }
 
 impl Reply {
@@ -200,16 +204,26 @@ impl Reply {
         }
     }
 
+    /// Something that is no JSON.
+    pub(crate) fn bytes(content_type: String, bytes: Bytes) -> Self {
+        Self {
+            status: 200,
+            body: ReplyBody::Bytes { content_type, bytes },
+            retry_after: None,
+        }
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    pub(crate) fn encode(self) -> (&'static str, Bytes) {
+    pub(crate) fn encode(self) -> (String, Bytes) {
         // Zones answer bare `application/json` (seen live); DNS records are assumed to do the same.
         const JSON: &str = "application/json";
         let value = match self.body {
-            ReplyBody::Text { content_type, text } => return (content_type, Bytes::from(text)),
-            ReplyBody::Empty => return (JSON, Bytes::new()),
+            ReplyBody::Text { content_type, text } => return (content_type.to_owned(), Bytes::from(text)),
+            ReplyBody::Bytes { content_type, bytes } => return (content_type, bytes),
+            ReplyBody::Empty => return (JSON.to_owned(), Bytes::new()),
             ReplyBody::Errors(errors) => {
                 // Refusals that point into the body were seen with null here.
                 let messages = if errors.iter().any(|error| error.source.is_some()) {
@@ -232,6 +246,6 @@ impl Reply {
                 Value::Object(envelope)
             }
         };
-        (JSON, Bytes::from(value.to_string()))
+        (JSON.to_owned(), Bytes::from(value.to_string()))
     }
 }

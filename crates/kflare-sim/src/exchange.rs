@@ -283,7 +283,7 @@ fn finish(reply: Reply, policy: Policy, now: jiff::Timestamp, ray: &str) -> Answ
     let retry_after = reply.retry_after;
     let (content_type, body) = reply.encode();
     let mut headers = vec![
-        ("content-type", content_type.to_owned()),
+        ("content-type", content_type),
         ("date", http_date(now)),
         ("server", "cloudflare".to_owned()),
         ("cf-ray", ray.to_owned()),

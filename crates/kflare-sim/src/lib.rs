@@ -37,8 +37,9 @@ pub use budget::RateLimit;
 pub use calls::{CallRecord, Delivery, Effect};
 pub use clock::{Clock, SystemClock, VirtualClock};
 pub use config::{
-    Activation, BulkOperations, CheckOutcome, DnsErrorForm, Dropped, FlagsForm, Latency, LifecycleForm, ListItemForm,
-    ListWrites, LocationForm, ParamsForm, QueryStringForm, Quirks, RuleLoggingForm, SettingsForm, SimConfig, TxtForm,
+    Activation, BindingOrder, BulkOperations, CheckOutcome, DnsErrorForm, Dropped, FlagsForm, Latency, LifecycleForm,
+    ListItemForm, ListWrites, LocationForm, ParamsForm, QueryStringForm, Quirks, RuleLoggingForm, SettingsForm,
+    SimConfig, TxtForm,
 };
 pub use envelope::{ApiError, ErrorSource, Refusal};
 pub use fault::{Fault, FaultError, FaultMatch, FaultSpec, FaultState, Totals};
@@ -46,7 +47,8 @@ pub use foreign::ForeignCall;
 pub use persist::StateError;
 pub use plan::Plan;
 pub use seed::{
-    AccountSeed, ListItemSeed, ListSeed, RecordSeed, Seed, SeedError, Seeded, TokenSeed, UserSeed, ZoneSeed,
+    AccountSeed, BindableSeed, ListItemSeed, ListSeed, ModuleSeed, RecordSeed, Seed, SeedError, Seeded, TokenSeed,
+    UserSeed, WorkerRouteSeed, WorkerSeed, ZoneSeed,
 };
 pub use serve::{ServeOptions, SimError, SimOptions, TlsFiles, run, serve};
 pub use service::{ConnectionReset, SimService};

@@ -105,7 +105,7 @@ impl Params {
 }
 
 /// Parameters whose values are 32 hex digits.
-const HEX_IDS: [&str; 7] = [
+const HEX_IDS: [&str; 8] = [
     "account_id",
     "zone_id",
     "dns_record_id",
@@ -113,13 +113,14 @@ const HEX_IDS: [&str; 7] = [
     "list_id",
     "ruleset_id",
     "rule_id",
+    "route_id",
 ];
 
 /// Every modelled route.
 pub(crate) fn routes() -> &'static [&'static Route] {
     static ROUTES: OnceLock<Vec<&'static Route>> = OnceLock::new();
     ROUTES.get_or_init(|| {
-        let areas: [&'static [Route]; 10] = [
+        let areas: [&'static [Route]; 12] = [
             &areas::accounts::ROUTES,
             &areas::tokens::ROUTES,
             &areas::zones::ROUTES,
@@ -130,6 +131,8 @@ pub(crate) fn routes() -> &'static [&'static Route] {
             &areas::rulesets::ROUTES,
             &areas::lists::ROUTES,
             &areas::managed_headers::ROUTES,
+            &areas::workers::ROUTES,
+            &areas::worker_routes::ROUTES,
         ];
         areas.into_iter().flatten().collect()
     })

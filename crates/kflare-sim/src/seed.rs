@@ -1,5 +1,7 @@
 //! Seeding: what the simulated cloud holds from the start.
 
+mod workers;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -16,6 +18,8 @@ use crate::state::{
     Account, AccountType, Grant, ListKind, Owner, Subscription, Token, TokenStatus, User, World, Zone, ZoneStatus,
     ZoneType,
 };
+
+pub use workers::{BindableSeed, ModuleSeed, WorkerRouteSeed, WorkerSeed};
 
 /// What to add to the simulated cloud. Everything that refers to accounts, users or zones may use their id or their name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -37,6 +41,12 @@ pub struct Seed {
     pub d1_databases: Vec<DatabaseSeed>,
     /// Lists of accounts.
     pub lists: Vec<ListSeed>,
+    /// What Workers may bind, of products that are not modelled.
+    pub bindable: Vec<BindableSeed>,
+    /// Workers, those that others call first.
+    pub workers: Vec<WorkerSeed>,
+    /// Routes to Workers.
+    pub worker_routes: Vec<WorkerRouteSeed>,
 }
 
 /// An account.
@@ -272,6 +282,10 @@ pub struct Seeded {
     /// Of the lists.
     #[serde(default)]
     pub lists: Vec<String>,
+    /// Of the Workers: their tags.
+    pub workers: Vec<String>,
+    /// Of the routes to Workers.
+    pub worker_routes: Vec<String>,
 }
 
 /// The seed makes no sense. What came before the fault in it has been added.
@@ -303,6 +317,17 @@ pub enum SeedError {
     /// A zone's name is no domain, or taken.
     #[error("{0:?} is no domain, or there is a zone of that name")]
     ZoneName(String),
+    /// The content of a module is not there, there twice, or no base64.
+    #[error("module {0:?} needs either text or base64")]
+    Module(String),
+    /// A Worker or a route is refused.
+    #[error("{name} is refused")]
+    Worker {
+        /// The Worker's name or the route's pattern.
+        name: String,
+        /// Why.
+        source: Refusal,
+    },
     /// A record is refused.
     #[error("record {index} of zone {zone} is refused")]
     Record {
@@ -391,6 +416,15 @@ impl Seed {
             seeded.lists.push(id);
         }
         self.apply_stores(world, now, &mut seeded)?;
+        for bindable in &self.bindable {
+            bindable.apply(world, now)?;
+        }
+        for worker in &self.workers {
+            seeded.workers.push(worker.apply(world, now)?);
+        }
+        for route in &self.worker_routes {
+            seeded.worker_routes.push(route.apply(world, now)?);
+        }
         Ok(seeded)
     }
 
@@ -432,15 +466,11 @@ fn id(world: &mut World, given: Option<&String>) -> Result<String, SeedError> {
 }
 
 fn find_account(world: &World, name: &str, referrer: &str) -> Result<String, SeedError> {
-    let mut accounts = world.held().accounts.values();
-    let found = accounts.find(|account| account.id == name || account.name == name);
-    found
-        .map(|account| account.id.clone())
-        .ok_or_else(|| SeedError::Missing {
-            referrer: referrer.to_owned(),
-            kind: "account",
-            name: name.to_owned(),
-        })
+    world.find_account(name).ok_or_else(|| SeedError::Missing {
+        referrer: referrer.to_owned(),
+        kind: "account",
+        name: name.to_owned(),
+    })
 }
 
 impl UserSeed {

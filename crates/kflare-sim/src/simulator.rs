@@ -372,6 +372,8 @@ impl Simulator {
                 .collect();
             shown.insert("rulesets".into(), rulesets.into());
             shown.insert("managed_transforms".into(), managed_headers::render(zone, &core.world));
+            let routes = core.world.worker_routes(&zone.id, None);
+            shown.insert("worker_routes".into(), json!(routes));
             Value::Object(shown)
         });
         let tokens = held.tokens.values().map(|token| {
@@ -387,6 +389,11 @@ impl Simulator {
             .users
             .values()
             .map(|user| json!({ "id": user.id, "email": user.email, "accounts": user.accounts }));
+        let workers = held
+            .accounts
+            .keys()
+            .flat_map(|account| core.world.scripts(account, None));
+        let workers = workers.map(|script| crate::areas::workers::shown(&script));
         json!({
             "now": core.config.clock.now(),
             "accounts": held.accounts.values().collect::<Vec<_>>(),
@@ -397,6 +404,7 @@ impl Simulator {
             "r2_buckets": buckets,
             "d1_databases": databases,
             "lists": lists::dump(&core.world),
+            "workers": workers.collect::<Vec<_>>(),
         })
     }
 }

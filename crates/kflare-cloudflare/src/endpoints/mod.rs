@@ -11,6 +11,8 @@ pub mod lists;
 pub mod managed_headers;
 pub mod r2;
 pub mod rulesets;
+pub mod worker_routes;
+pub mod workers;
 pub mod zones;
 
 use jiff::Timestamp;

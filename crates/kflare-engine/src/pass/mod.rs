@@ -1,6 +1,7 @@
 //! One pass over one resource that is to exist: prepare, observe, decide, execute, report.
 
 mod follow;
+mod inputs;
 mod marks;
 mod outcome;
 
@@ -95,6 +96,10 @@ impl Pass<'_> {
             Ok(prepared) => prepared,
             Err(plan) => return Ok(self.report_blocked(&object, &plan).await),
         };
+        let mut prepared = prepared;
+        if let Some(plan) = self.fill(&object, &mut prepared).await? {
+            return Ok(self.report_blocked(&object, &plan).await);
+        }
         let mut object = object;
         let manages = prepared.policy.mode == Mode::Manage;
         if self.kind.descriptor().provides_credential && manages {
@@ -278,7 +283,8 @@ impl Pass<'_> {
     }
 
     async fn create(&self, object: &Arc<Object>, work: &Work, neighbours: &[Remote]) -> Result<Next, Failure> {
-        let fingerprint = refusals::fingerprint(&work.prepared, neighbours);
+        let fingerprint =
+            refusals::fingerprint(&work.prepared, neighbours, &work.client, self.kind.descriptor().fields);
         if self.lane != Priority::UserChange && refusals::was_refused(object, &fingerprint) {
             let collection = &work.prepared.collection;
             let next_try = self

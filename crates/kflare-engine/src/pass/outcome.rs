@@ -10,6 +10,7 @@ use crate::{
     clock::whole_seconds,
     decide::Observed,
     errors::{Class, Failure, Refused},
+    inputs,
     kind::{Lifecycle, Remote},
     object::{Object, ObjectKey, Origin},
     observe::applied_hash,
@@ -66,6 +67,10 @@ impl Pass<'_> {
                 None => status.remove(field),
             };
         }
+        match &work.prepared.inputs {
+            Some(inputs) => status.insert(inputs::FIELD.to_owned(), json!(inputs)),
+            None => status.remove(inputs::FIELD),
+        };
         status.extend(remote.status.clone());
         if descriptor.provides_credential {
             let secret = &work.prepared.source.secret;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::stores::StoreUndo;
-use super::{List, Zone};
+use super::{List, Zone, workers};
 use crate::areas::dns::Record;
 use crate::areas::rulesets::Ruleset;
 
@@ -33,6 +33,7 @@ pub(super) enum Undo {
         id: String,
         before: Option<Arc<List>>,
     },
+    Workers(workers::Undo),
     /// A change that cannot be taken back and shows in no list.
     Other,
 }

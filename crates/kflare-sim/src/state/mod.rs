@@ -7,6 +7,7 @@ mod records;
 mod rulesets;
 mod stores;
 mod token;
+mod workers;
 mod zone;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +27,7 @@ pub(crate) use stores::{Bucket, Database, KvNamespace, Stores};
 pub(crate) use token::Owner;
 pub(crate) use token::Token;
 pub use token::{Area, Grant, Level, Permission, Scope, TokenStatus, UnknownPermission};
+pub(crate) use workers::{Schedule, Script, Syntax, WorkerRoute, Workers};
 pub(crate) use zone::{PendingPlan, Zone};
 pub use zone::{ZoneStatus, ZoneType};
 
@@ -54,6 +56,8 @@ pub(crate) struct Held {
     /// The managed transforms that are on, by zone id.
     #[serde(default)]
     pub(crate) managed_transforms: BTreeMap<String, BTreeSet<String>>,
+    #[serde(default)]
+    pub(crate) workers: Workers,
 }
 
 /// The simulated cloud: what it holds, and how it came to hold it.
@@ -77,6 +81,7 @@ impl World {
                 rulesets: BTreeMap::new(),
                 lists: ListState::default(),
                 managed_transforms: BTreeMap::new(),
+                workers: Workers::default(),
             },
             journal: Journal::new(history),
         }
@@ -137,6 +142,7 @@ impl World {
                     self.replace_ruleset(&zone, &id, before);
                 }
                 Undo::List { id, before } => self.held.lists.restore(&id, before),
+                Undo::Workers(undo) => self.held.workers.take_back(undo),
                 Undo::Other => {}
             }
         }
@@ -144,6 +150,13 @@ impl World {
 
     pub(crate) fn zone(&self, id: &str) -> Option<&Arc<Zone>> {
         self.held.zones.get(id)
+    }
+
+    /// The id of the account of this id or name.
+    pub(crate) fn find_account(&self, id_or_name: &str) -> Option<String> {
+        let mut accounts = self.held.accounts.values();
+        let found = accounts.find(|account| account.id == id_or_name || account.name == id_or_name);
+        found.map(|account| account.id.clone())
     }
 
     /// The zone of this id or name.
@@ -159,7 +172,7 @@ impl World {
         self.journal.push(now, Undo::Zone { id, before });
     }
 
-    /// Removes a zone, its records and its rulesets.
+    /// Removes a zone, its records, its rulesets and its Worker routes.
     pub(crate) fn remove_zone(&mut self, id: &str, now: Timestamp) {
         for ruleset in self.rulesets(id, None) {
             self.remove_ruleset(id, &ruleset.id, now);
@@ -168,6 +181,9 @@ impl World {
             self.remove_record(id, &record.id, now);
         }
         self.held.managed_transforms.remove(id);
+        for route in self.worker_routes(id, None) {
+            self.remove_worker_route(id, &route.id, now);
+        }
         if let Some(before) = self.held.zones.remove(id) {
             self.journal.push(
                 now,

@@ -96,11 +96,15 @@ pub enum Area {
     Lists,
     /// Managed transforms of zones (Cloudflare: Managed headers).
     ManagedHeaders,
+    /// Workers: code, settings, schedules.
+    WorkersScripts,
+    /// Routes of zones to Workers.
+    WorkersRoutes,
 }
 
 impl Area {
     /// Every area.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Account,
         Self::Zone,
         Self::Dns,
@@ -115,6 +119,8 @@ impl Area {
         Self::Origin,
         Self::Lists,
         Self::ManagedHeaders,
+        Self::WorkersScripts,
+        Self::WorkersRoutes,
     ];
 
     fn name(self) -> &'static str {
@@ -133,13 +139,15 @@ impl Area {
             Self::Origin => "origin",
             Self::Lists => "lists",
             Self::ManagedHeaders => "managed_headers",
+            Self::WorkersScripts => "workers_scripts",
+            Self::WorkersRoutes => "workers_routes",
         }
     }
 
     /// Whether the permission is given on accounts (true) or on zones.
     pub(crate) fn is_of_accounts(self) -> bool {
         match self {
-            Self::Account | Self::Kv | Self::R2 | Self::D1 | Self::Lists => true,
+            Self::Account | Self::Kv | Self::R2 | Self::D1 | Self::Lists | Self::WorkersScripts => true,
             Self::Zone
             | Self::Dns
             | Self::Waf
@@ -148,7 +156,8 @@ impl Area {
             | Self::Cache
             | Self::Configuration
             | Self::Origin
-            | Self::ManagedHeaders => false,
+            | Self::ManagedHeaders
+            | Self::WorkersRoutes => false,
         }
     }
 }

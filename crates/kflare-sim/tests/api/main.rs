@@ -37,4 +37,8 @@ mod stores;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod worker_routes;
+#[cfg(test)]
+mod workers;
+#[cfg(test)]
 mod zones;

@@ -79,6 +79,14 @@ mod two_clusters;
 #[cfg(test)]
 mod watches;
 #[cfg(test)]
+mod worker_inputs;
+#[cfg(test)]
+mod worker_routes;
+#[cfg(test)]
+mod worker_stage;
+#[cfg(test)]
+mod workers;
+#[cfg(test)]
 mod zone_adoption;
 #[cfg(test)]
 mod zones;

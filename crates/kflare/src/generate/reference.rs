@@ -109,6 +109,16 @@ const NOTES: &[Notes] = &[
         permissions: "Account Filter Lists Read; Account Filter Lists Edit to create, change and delete.",
         deletion: "The list with its items, once no rule uses it (`ListInUse` until then). Adopted lists stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
         limits: "Free accounts have one list, Pro and Business ten; all lists of an account hold 10,000 items together (Enterprise 500,000). An account writes the items of one list at a time: `Updating` says that it is under way. A resource of 10,000 items with long comments may be larger than the 1.5 MiB that etcd takes.",
+        kind: "WorkerScript",
+        permissions: "Workers Scripts Read; Workers Scripts Write to upload, configure and delete.",
+        deletion: "The Worker with all its versions, its secrets, its schedules and **every route that leads to it**. It waits (`InUse`) for the WorkerRoutes that refer to it, and while another Worker calls it. Adopted Workers stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        limits: "100 Workers and 5 schedules an account on the Free plan of Workers, 500 and 250 on the Paid plan; 64 or 128 variables of 5 KB each; 3 MB or 10 MB of compressed code. A spec holds 512 KiB of code as text; more goes into ConfigMaps. What others change shows in the time of the last change, which the list of Workers tells; schedules and workers.dev leave no such mark, so a Worker whose spec sets them is read at each drift check.",
+    },
+    Notes {
+        kind: "WorkerRoute",
+        permissions: "Workers Routes Read; Workers Routes Write to create, change and delete.",
+        deletion: "The route. The Worker stays. Adopted routes stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        limits: "One route of a pattern in a zone: another one is `PatternConflict`. `*` stands at the start of the host and at the end of the path only.",
     },
 ];
 
