@@ -103,23 +103,29 @@ fn any_is_on(transforms: &Transforms) -> bool {
     all.any(|transform| transform.enabled)
 }
 
-/// What the spec asks for, whole: what it does not list keeps its state.
-fn changes(desired: &Desired) -> Changes {
-    let list = |field: &str| {
-        let states = desired.body.get(field).and_then(Value::as_object);
-        states
-            .into_iter()
-            .flatten()
-            .map(|(id, enabled)| managed_headers::Change {
-                id: id.clone(),
-                enabled: enabled.as_bool().unwrap_or_default(),
-            })
-            .collect()
-    };
-    Changes {
-        managed_request_headers: list(REQUEST),
-        managed_response_headers: list(RESPONSE),
+/// Turns transforms on and off, by the list they are in and their id. What is not named keeps its state.
+async fn set<'a>(
+    client: &Client,
+    zone_id: &str,
+    states: impl Iterator<Item = (&'a str, &'a str, bool)>,
+) -> Result<Stored, Error> {
+    let mut changes = Changes::default();
+    for (list, id, enabled) in states {
+        let changed = managed_headers::Change {
+            id: id.to_owned(),
+            enabled,
+        };
+        match list {
+            REQUEST => changes.managed_request_headers.push(changed),
+            _ => changes.managed_response_headers.push(changed),
+        }
     }
+    let transforms = if changes == Changes::default() {
+        managed_headers::get(client, zone_id).await?
+    } else {
+        managed_headers::patch(client, zone_id, &changes).await?
+    };
+    Ok(remote(zone_id, &transforms).into())
 }
 
 #[async_trait]
@@ -165,9 +171,17 @@ impl Adapter for ManagedTransformAdapter {
         Ok(Some(remote(zone_id, &transforms)))
     }
 
+    /// Nothing is on yet, so that there is nothing to turn off.
     async fn create(&self, client: &Client, site: Site<'_>, desired: &Desired) -> Result<Stored, Error> {
-        let transforms = managed_headers::patch(client, site.scope, &changes(desired)).await?;
-        Ok(remote(site.scope, &transforms).into())
+        let lists = desired
+            .body
+            .iter()
+            .filter_map(|(list, ids)| Some((list, ids.as_object()?)));
+        let on = lists.flat_map(|(list, ids)| {
+            let on = ids.iter().filter(|(_, enabled)| enabled.as_bool() == Some(true));
+            on.map(|(id, _)| (list.as_str(), id.as_str(), true))
+        });
+        set(client, site.scope, on).await
     }
 
     async fn update(
@@ -175,10 +189,14 @@ impl Adapter for ManagedTransformAdapter {
         client: &Client,
         site: Site<'_>,
         _id: &str,
-        desired: &Desired,
-        _changes: &[Change],
+        _desired: &Desired,
+        changes: &[Change],
     ) -> Result<Stored, Error> {
-        self.create(client, site, desired).await
+        let states = changes.iter().filter_map(|change| {
+            let (list, id) = change.path.split_once('.')?;
+            Some((list, id, change.to.as_bool()?))
+        });
+        set(client, site.scope, states).await
     }
 
     async fn delete(&self, client: &Client, site: Site<'_>, _id: &str) -> Result<Deleted, Error> {
