@@ -103,27 +103,48 @@ fn any_is_on(transforms: &Transforms) -> bool {
     all.any(|transform| transform.enabled)
 }
 
-/// Turns transforms on and off, by the list they are in and their id. What is not named keeps its state.
-async fn set<'a>(
-    client: &Client,
-    zone_id: &str,
-    states: impl Iterator<Item = (&'a str, &'a str, bool)>,
-) -> Result<Stored, Error> {
+/// Adds one change. Paths of fields are the list that a transform is in, and its id.
+fn set(changes: &mut Changes, list: &str, id: &str, enabled: bool) {
+    let change = managed_headers::Change {
+        id: id.to_owned(),
+        enabled,
+    };
+    match list {
+        REQUEST => changes.managed_request_headers.push(change),
+        _ => changes.managed_response_headers.push(change),
+    }
+}
+
+/// What has to be sent to a zone in which nothing is on.
+fn all_that_is_on(desired: &Desired) -> Changes {
     let mut changes = Changes::default();
-    for (list, id, enabled) in states {
-        let changed = managed_headers::Change {
-            id: id.to_owned(),
-            enabled,
-        };
-        match list {
-            REQUEST => changes.managed_request_headers.push(changed),
-            _ => changes.managed_response_headers.push(changed),
+    for (list, ids) in &desired.body {
+        for (id, enabled) in ids.as_object().into_iter().flatten() {
+            if enabled.as_bool() == Some(true) {
+                set(&mut changes, list, id, true);
+            }
         }
     }
-    let transforms = if changes == Changes::default() {
+    changes
+}
+
+/// What has to be sent for these fields.
+fn what_differs(changes: &[Change]) -> Changes {
+    let mut sent = Changes::default();
+    for change in changes {
+        if let (Some((list, id)), Some(enabled)) = (change.path.split_once('.'), change.to.as_bool()) {
+            set(&mut sent, list, id, enabled);
+        }
+    }
+    sent
+}
+
+/// Turns transforms on and off. What is not named keeps its state.
+async fn send(client: &Client, zone_id: &str, changes: &Changes) -> Result<Stored, Error> {
+    let transforms = if *changes == Changes::default() {
         managed_headers::get(client, zone_id).await?
     } else {
-        managed_headers::patch(client, zone_id, &changes).await?
+        managed_headers::patch(client, zone_id, changes).await?
     };
     Ok(remote(zone_id, &transforms).into())
 }
@@ -171,17 +192,8 @@ impl Adapter for ManagedTransformAdapter {
         Ok(Some(remote(zone_id, &transforms)))
     }
 
-    /// Nothing is on yet, so that there is nothing to turn off.
     async fn create(&self, client: &Client, site: Site<'_>, desired: &Desired) -> Result<Stored, Error> {
-        let lists = desired
-            .body
-            .iter()
-            .filter_map(|(list, ids)| Some((list, ids.as_object()?)));
-        let on = lists.flat_map(|(list, ids)| {
-            let on = ids.iter().filter(|(_, enabled)| enabled.as_bool() == Some(true));
-            on.map(|(id, _)| (list.as_str(), id.as_str(), true))
-        });
-        set(client, site.scope, on).await
+        send(client, site.scope, &all_that_is_on(desired)).await
     }
 
     async fn update(
@@ -192,11 +204,7 @@ impl Adapter for ManagedTransformAdapter {
         _desired: &Desired,
         changes: &[Change],
     ) -> Result<Stored, Error> {
-        let states = changes.iter().filter_map(|change| {
-            let (list, id) = change.path.split_once('.')?;
-            Some((list, id, change.to.as_bool()?))
-        });
-        set(client, site.scope, states).await
+        send(client, site.scope, &what_differs(changes)).await
     }
 
     async fn delete(&self, client: &Client, site: Site<'_>, _id: &str) -> Result<Deleted, Error> {
