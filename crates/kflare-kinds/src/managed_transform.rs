@@ -103,23 +103,50 @@ fn any_is_on(transforms: &Transforms) -> bool {
     all.any(|transform| transform.enabled)
 }
 
-/// What the spec asks for, whole: what it does not list keeps its state.
-fn changes(desired: &Desired) -> Changes {
-    let list = |field: &str| {
-        let states = desired.body.get(field).and_then(Value::as_object);
-        states
-            .into_iter()
-            .flatten()
-            .map(|(id, enabled)| managed_headers::Change {
-                id: id.clone(),
-                enabled: enabled.as_bool().unwrap_or_default(),
-            })
-            .collect()
+/// Adds one change. Paths of fields are the list that a transform is in, and its id.
+fn set(changes: &mut Changes, list: &str, id: &str, enabled: bool) {
+    let change = managed_headers::Change {
+        id: id.to_owned(),
+        enabled,
     };
-    Changes {
-        managed_request_headers: list(REQUEST),
-        managed_response_headers: list(RESPONSE),
+    match list {
+        REQUEST => changes.managed_request_headers.push(change),
+        _ => changes.managed_response_headers.push(change),
     }
+}
+
+/// What has to be sent to a zone in which nothing is on.
+fn all_that_is_on(desired: &Desired) -> Changes {
+    let mut changes = Changes::default();
+    for (list, ids) in &desired.body {
+        for (id, enabled) in ids.as_object().into_iter().flatten() {
+            if enabled.as_bool() == Some(true) {
+                set(&mut changes, list, id, true);
+            }
+        }
+    }
+    changes
+}
+
+/// What has to be sent for these fields.
+fn what_differs(changes: &[Change]) -> Changes {
+    let mut sent = Changes::default();
+    for change in changes {
+        if let (Some((list, id)), Some(enabled)) = (change.path.split_once('.'), change.to.as_bool()) {
+            set(&mut sent, list, id, enabled);
+        }
+    }
+    sent
+}
+
+/// Turns transforms on and off. What is not named keeps its state.
+async fn send(client: &Client, zone_id: &str, changes: &Changes) -> Result<Stored, Error> {
+    let transforms = if *changes == Changes::default() {
+        managed_headers::get(client, zone_id).await?
+    } else {
+        managed_headers::patch(client, zone_id, changes).await?
+    };
+    Ok(remote(zone_id, &transforms).into())
 }
 
 #[async_trait]
@@ -166,8 +193,7 @@ impl Adapter for ManagedTransformAdapter {
     }
 
     async fn create(&self, client: &Client, site: Site<'_>, desired: &Desired) -> Result<Stored, Error> {
-        let transforms = managed_headers::patch(client, site.scope, &changes(desired)).await?;
-        Ok(remote(site.scope, &transforms).into())
+        send(client, site.scope, &all_that_is_on(desired)).await
     }
 
     async fn update(
@@ -175,10 +201,10 @@ impl Adapter for ManagedTransformAdapter {
         client: &Client,
         site: Site<'_>,
         _id: &str,
-        desired: &Desired,
-        _changes: &[Change],
+        _desired: &Desired,
+        changes: &[Change],
     ) -> Result<Stored, Error> {
-        self.create(client, site, desired).await
+        send(client, site.scope, &what_differs(changes)).await
     }
 
     async fn delete(&self, client: &Client, site: Site<'_>, _id: &str) -> Result<Deleted, Error> {

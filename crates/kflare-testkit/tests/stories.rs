@@ -16,6 +16,10 @@ use kflare_testkit::story::{Act, ApiFault, Cut, KillPoint, Rule, Story, play, sh
 use kflare_testkit::trace::TraceDetail;
 use serde_json::Value;
 
+/// Kinds of which no story tells yet. Lists and managed transforms have seeded tests of their own (`tests/kinds/list_stories.rs`);
+/// of Workers and their routes there are none.
+const TOLD_ELSEWHERE: [&str; 4] = ["ManagedTransform", "IPList", "WorkerScript", "WorkerRoute"];
+
 /// Enough stories to expect everything in them.
 const MANY: u64 = 600;
 
@@ -63,7 +67,8 @@ fn a_seed_tells_one_story_which_is_played_the_same_way_twice() {
     }
 }
 
-/// Whether resources of a kind are rules in a ruleset.
+/// Whether resources of a kind are rules in a ruleset. No story tells of them yet: what is random about them is in
+/// `tests/kinds/rules_order.rs`.
 fn is_rule(kind: &str) -> bool {
     kind.ends_with("Rule") || kind == "ManagedRuleset"
 }
@@ -79,9 +84,8 @@ fn stories_touch_every_field_of_every_schema() {
     let mut missing = Vec::new();
     for crd in kflare_api::crds() {
         let kind = crd.spec.names.kind.clone();
-        // Accounts are set up with each story; their token is what changes. Of rules no story tells yet: what is random about
-        // them is in tests/kinds/rules_order.rs. Workers and their routes are in no story yet either.
-        if matches!(kind.as_str(), "CloudflareAccount" | "WorkerScript" | "WorkerRoute") || is_rule(&kind) {
+        // Accounts are set up with each story; their token is what changes.
+        if kind == "CloudflareAccount" || TOLD_ELSEWHERE.contains(&kind.as_str()) || is_rule(&kind) {
             continue;
         }
         let crd = serde_json::to_value(&crd).unwrap();

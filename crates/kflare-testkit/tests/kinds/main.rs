@@ -33,6 +33,8 @@ mod ip_lists;
 #[cfg(test)]
 mod leadership;
 #[cfg(test)]
+mod list_stories;
+#[cfg(test)]
 mod lost_replies;
 #[cfg(test)]
 mod managed_transforms;
