@@ -55,8 +55,8 @@ export default {
 
 /// `(module (func (export "answer") (result i32) i32.const 42))`
 const ANSWER: &[u8] = &[
-    0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 5, 1, 0x60, 0, 1, 0x7f, 3, 2, 1, 0, 7, 10, 1, 6, b'a', b'n', b's', b'w', b'e', b'r', 0, 0,
-    10, 6, 1, 4, 0, 0x41, 42, 0x0b,
+    0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 5, 1, 0x60, 0, 1, 0x7f, 3, 2, 1, 0, 7, 10, 1, 6, b'a', b'n', b's', b'w', b'e',
+    b'r', 0, 0, 10, 6, 1, 4, 0, 0x41, 42, 0x0b,
 ];
 
 /// What stands for KV's servers: `workerd` reaches them by HTTP.
@@ -89,28 +89,33 @@ fn manifest(kind: &str, name: &str, fields: &Value) -> Value {
 /// Creates resources in an empty world, waits for the Worker, and gives what Cloudflare holds of it then.
 fn uploaded(resources: &[Value]) -> Value {
     let (held, _) = simulate(41, |world| async move {
-            let user = world.user();
-            user.open_account(vec![]);
-            let namespace = BindableSeed {
-                account: ACCOUNT_ID.to_owned(),
-                kind: "kv_namespace".to_owned(),
-                id: NAMESPACE_ID.to_owned(),
-            };
-            let seed = Seed {
-                bindable: vec![namespace],
-                ..Seed::default()
-            };
-            world.cloudflare.seed(&seed).unwrap();
-            user.connect();
-            let life = Life::new("controller");
-            let running = world.clone();
-            tokio::spawn(async move { running.run_controller(&life, ControllerOptions::default()).await });
-            resources.iter().for_each(|resource| user.create(resource.clone()));
-            let worker = resources.iter().find(|it| it["kind"] == "WorkerScript").expect("a Worker");
-            let id = ObjectId::of(worker);
-            let ready = world.until(PATIENCE, |_| user.is_ready(&id)).await;
-            assert!(ready, "{:?} {}", user.ready(&id), user.message(&id));
-            world.cloudflare.worker(ACCOUNT_ID, worker["spec"]["name"].as_str().unwrap())
+        let user = world.user();
+        user.open_account(vec![]);
+        let namespace = BindableSeed {
+            account: ACCOUNT_ID.to_owned(),
+            kind: "kv_namespace".to_owned(),
+            id: NAMESPACE_ID.to_owned(),
+        };
+        let seed = Seed {
+            bindable: vec![namespace],
+            ..Seed::default()
+        };
+        world.cloudflare.seed(&seed).unwrap();
+        user.connect();
+        let life = Life::new("controller");
+        let running = world.clone();
+        tokio::spawn(async move { running.run_controller(&life, ControllerOptions::default()).await });
+        resources.iter().for_each(|resource| user.create(resource.clone()));
+        let worker = resources
+            .iter()
+            .find(|it| it["kind"] == "WorkerScript")
+            .expect("a Worker");
+        let id = ObjectId::of(worker);
+        let ready = world.until(PATIENCE, |_| user.is_ready(&id)).await;
+        assert!(ready, "{:?} {}", user.ready(&id), user.message(&id));
+        world
+            .cloudflare
+            .worker(ACCOUNT_ID, worker["spec"]["name"].as_str().unwrap())
     });
     held.expect("stored")
 }
@@ -148,11 +153,19 @@ fn configure(folder: &Path, stored: &Value) -> PathBuf {
             writeln!(code, "  serviceWorkerScript = embed \"{file}\",").unwrap();
         } else {
             let opening = if index == 0 { "  modules = [\n" } else { "" };
-            writeln!(code, "{opening}    (name = {}, {kind} = embed \"{file}\"),", module["name"]).unwrap();
+            writeln!(
+                code,
+                "{opening}    (name = {}, {kind} = embed \"{file}\"),",
+                module["name"]
+            )
+            .unwrap();
         }
     }
     if stored["syntax"]["modules"].is_string() {
-        assert_eq!(modules[0]["name"], stored["syntax"]["modules"], "workerd runs the first");
+        assert_eq!(
+            modules[0]["name"], stored["syntax"]["modules"],
+            "workerd runs the first"
+        );
         code.push_str("  ],\n");
     }
     let mut bindings = String::new();
