@@ -15,7 +15,7 @@ use crate::{
     index::{CollectionKey, Index, Kinds},
     kind::{Kind, Lifecycle},
     object::{Object, ObjectKey},
-    observe::{FEW, Look, observe},
+    observe::{FEW, Look, Proof, observe},
     order::Arrangement,
     plan::Plan,
     policy::is_paused,
@@ -215,6 +215,7 @@ impl Manifests {
                 recorded: &recorded,
                 desired: &prepared.desired,
                 freshness,
+                proof: Proof::Hash,
                 few: self.index.has_few_siblings(key, FEW),
                 expected: &|| self.index.recorded_ids(&prepared.collection),
             };

@@ -105,7 +105,9 @@ fn uploaded(resources: &[Value]) -> Value {
         let life = Life::new("controller");
         let running = world.clone();
         tokio::spawn(async move { running.run_controller(&life, ControllerOptions::default()).await });
-        resources.iter().for_each(|resource| user.create(resource.clone()));
+        for resource in resources {
+            user.create(resource.clone());
+        }
         let worker = resources
             .iter()
             .find(|it| it["kind"] == "WorkerScript")

@@ -1,19 +1,51 @@
 //! Reading what a spec names in Secrets and ConfigMaps, for one pass.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Pass, store_failure};
+use tokio::time::Instant;
+
+use super::{Pass, Work, store_failure};
 use crate::{
     cluster::{ClusterError, InputView},
+    collections::Freshness,
     errors::{Class, Failure},
     inputs::{InputKey, Inputs, fingerprint},
     object::Object,
-    plan::Plan,
+    observe::{FRESH, Proof},
+    plan::{Plan, diff},
+    queue::Priority,
     reason::Reason,
     resolve::Prepared,
+    sweep::settled,
 };
 
 impl Pass<'_> {
+    /// Whether a drift check finds everything as our last write left it, without reading a Secret or ConfigMap: neither the
+    /// spec nor what it reads has changed since, and Cloudflare's mark of the last change is the one of that write.
+    pub(super) async fn is_as_written(&self, object: &Arc<Object>, prepared: &Prepared) -> Result<bool, Failure> {
+        let reads = self
+            .kind
+            .inputs(&object.spec.value())
+            .is_ok_and(|inputs| !inputs.is_empty());
+        let rested = object.is_ready_at_generation() && settled(object, self.kind);
+        if self.lane != Priority::DriftCheck || !reads || !rested || !self.context.index().inputs_are_current(object) {
+            return Ok(false);
+        }
+        let client = self.client(prepared).await?;
+        let recorded = self.context.recorded(object, &client);
+        let work = Work {
+            prepared: prepared.clone(),
+            client,
+        };
+        let now = Instant::now();
+        let freshness = Freshness::CompleteAt(now.checked_sub(FRESH).unwrap_or(now));
+        let observed = self.look(object, &work, &recorded, freshness, Proof::Versions).await?;
+        Ok(observed.recorded.is_some_and(|remote| {
+            let marked = remote.revision.is_some() && remote.revision == recorded.applied.revision;
+            marked && diff(&prepared.desired.body, &remote.body, self.kind.descriptor().fields).is_empty()
+        }))
+    }
+
     /// Puts the values that `object` names into what is wanted, or says what is missing. Each Secret and ConfigMap is read once.
     pub(super) async fn fill(&self, object: &Object, prepared: &mut Prepared) -> Result<Option<Plan>, Failure> {
         let spec = object.spec.value();

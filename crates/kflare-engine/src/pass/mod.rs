@@ -25,7 +25,7 @@ use crate::{
     kind::{Kind, Lifecycle, Remote, Write, Written},
     mutation::{self, Mutation},
     object::{Object, ObjectKey, Origin, Recorded},
-    observe::{FEW, FRESH, FRESH_ENOUGH, Look, observe},
+    observe::{FEW, FRESH, FRESH_ENOUGH, Look, Proof, observe},
     operations::{Started, UnderWay},
     plan::{Change, Plan, diff, field_names},
     policy::{DriftCheck, Mode, is_paused},
@@ -97,6 +97,9 @@ impl Pass<'_> {
             Err(plan) => return Ok(self.report_blocked(&object, &plan).await),
         };
         let mut prepared = prepared;
+        if self.is_as_written(&object, &prepared).await? {
+            return Ok(Next::Settled);
+        }
         if let Some(plan) = self.fill(&object, &mut prepared).await? {
             return Ok(self.report_blocked(&object, &plan).await);
         }
@@ -183,17 +186,25 @@ impl Pass<'_> {
         })
     }
 
-    async fn plan(&self, object: &Arc<Object>, work: &Work, freshness: Freshness) -> Result<(Plan, Observed), Failure> {
+    /// What Cloudflare has, from the collection's list or asked for alone.
+    async fn look(
+        &self,
+        object: &Object,
+        work: &Work,
+        recorded: &Recorded,
+        freshness: Freshness,
+        proof: Proof,
+    ) -> Result<Observed, Failure> {
         let Work { prepared, client } = work;
-        let recorded = self.context.recorded(object, client);
         let few = self.context.index().has_few_siblings(&object.key, FEW);
         let look = Look {
             kind: self.kind,
             client,
             collection: &prepared.collection,
-            recorded: &recorded,
+            recorded,
             desired: &prepared.desired,
             freshness,
+            proof,
             few,
             expected: &|| self.context.index().recorded_ids(&prepared.collection),
         };
@@ -204,7 +215,13 @@ impl Pass<'_> {
         let parked = if waits { self.context.park(&kind_name) } else { None };
         let observed = Box::pin(observe(&self.context.collections, &look)).await;
         drop(parked);
-        let mut observed = observed?;
+        observed
+    }
+
+    async fn plan(&self, object: &Arc<Object>, work: &Work, freshness: Freshness) -> Result<(Plan, Observed), Failure> {
+        let Work { prepared, client } = work;
+        let recorded = self.context.recorded(object, client);
+        let mut observed = self.look(object, work, &recorded, freshness, Proof::Hash).await?;
         if self.kind.descriptor().nature.ordered && observed.recorded.is_some() {
             let arrangement = self.context.arrangement(&prepared.collection, object);
             observed.placement = arrangement.placement(&object.key);

@@ -119,15 +119,15 @@ pub(super) fn remote(bindings: Vec<Map<String, Value>>) -> Map<String, Value> {
         secrets.iter().filter_map(value).collect::<Vec<String>>()
     };
     let (secret_names, types) = (secret("name"), secret("type"));
-    let typed = secret_names.iter().cloned().zip(types.into_iter().map(Value::String));
-    let typed: Map<String, Value> = typed.collect();
+    let secrets = secret_names.iter().cloned().zip(types.into_iter().map(Value::String));
+    let secrets: Map<String, Value> = secrets.collect();
     let mut body = Map::new();
     body.insert(BINDINGS.to_owned(), in_order(visible.collect()));
     body.insert(
         SECRET_NAMES.to_owned(),
         names(secret_names.iter().map(String::as_str).collect()),
     );
-    body.insert(SECRETS.to_owned(), Value::Object(typed));
+    body.insert(SECRETS.to_owned(), Value::Object(secrets));
     body
 }
 

@@ -40,6 +40,7 @@ const fn route(
     }
 }
 
+#[allow(clippy::unnecessary_wraps)] // a handler
 /// All of them, on one page without `result_info`.
 fn list(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let routes = call.world.worker_routes(call.param("zone_id"), call.view);
@@ -50,7 +51,7 @@ fn create(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let zone = call.zone()?;
     let (pattern, script) = wanted(call, &zone, None)?;
     let id = call.world.new_id();
-    store(call, &zone, WorkerRoute { id, pattern, script })
+    Ok(store(call, &zone, WorkerRoute { id, pattern, script }))
 }
 
 fn get(call: &mut Call<'_>) -> Result<Reply, Refusal> {
@@ -61,7 +62,7 @@ fn put(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let zone = call.zone()?;
     let id = named(call)?.id.clone();
     let (pattern, script) = wanted(call, &zone, Some(&id))?;
-    store(call, &zone, WorkerRoute { id, pattern, script })
+    Ok(store(call, &zone, WorkerRoute { id, pattern, script }))
 }
 
 fn delete(call: &mut Call<'_>) -> Result<Reply, Refusal> {
@@ -71,10 +72,10 @@ fn delete(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     Ok(Reply::object(json!({ "id": route.id })))
 }
 
-fn store(call: &mut Call<'_>, zone: &Zone, route: WorkerRoute) -> Result<Reply, Refusal> {
+fn store(call: &mut Call<'_>, zone: &Zone, route: WorkerRoute) -> Reply {
     let answer = shown(&route);
     call.world.put_worker_route(&zone.id, route, call.now);
-    Ok(Reply::object(answer))
+    Reply::object(answer)
 }
 
 fn named(call: &Call<'_>) -> Result<Arc<WorkerRoute>, Refusal> {

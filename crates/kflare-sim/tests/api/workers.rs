@@ -134,10 +134,10 @@ async fn modules_of_every_type_come_back_as_they_were_sent() {
         ("index.js.map", "application/source-map", b"{}"),
     ];
     upload(&api, "web", &metadata, &modules).await.result();
-    let held = api.sim.worker("One", "web").expect("there");
-    assert_eq!(held["syntax"], json!({ "modules": "index.js" }));
-    assert_eq!(held["modules"][3]["body"], json!({ "base64": "//4NCg==" }));
-    assert_eq!(held["modules"][2]["body"], json!({ "text": "--edge\n" }));
+    let stored = api.sim.worker("One", "web").expect("there");
+    assert_eq!(stored["syntax"], json!({ "modules": "index.js" }));
+    assert_eq!(stored["modules"][3]["body"], json!({ "base64": "//4NCg==" }));
+    assert_eq!(stored["modules"][2]["body"], json!({ "text": "--edge\n" }));
 
     let path = format!("/client/v4{SCRIPTS}/web/content/v2");
     let request = Request::get(path).header("authorization", format!("Bearer {}", token("all")));
@@ -154,8 +154,8 @@ async fn modules_of_every_type_come_back_as_they_were_sent() {
         .expect("whole")
         .to_bytes();
     for (name, content_type, content) in modules {
-        let head = format!("name=\"{name}\"; filename=\"{name}\"\r\nContent-Type: {content_type}\r\n\r\n");
-        let part = [head.as_bytes(), content, format!("\r\n--{boundary}").as_bytes()].concat();
+        let heading = format!("name=\"{name}\"; filename=\"{name}\"\r\nContent-Type: {content_type}\r\n\r\n");
+        let part = [heading.as_bytes(), content, format!("\r\n--{boundary}").as_bytes()].concat();
         assert!(body.windows(part.len()).any(|window| window == part), "{name}");
     }
 }
@@ -185,13 +185,17 @@ async fn service_workers_are_one_script() {
         .result();
 }
 
+/// Name, content type and content of a module.
+type Part<'a> = (&'a str, &'a str, &'a [u8]);
+/// Name and metadata of an upload, its modules, and how it is refused.
+type Case<'a> = (&'a str, Value, Vec<Part<'a>>, (u16, i64));
+
 #[tokio::test(start_paused = true)]
 async fn code_that_cannot_start_is_refused() {
     let api = api_on(Plan::Free);
     let index = ("index.js", ESM, HELLO.as_bytes());
     let main = json!({ "main_module": "index.js" });
-    type Part<'a> = (&'a str, &'a str, &'a [u8]);
-    let cases: Vec<(&str, Value, Vec<Part<'_>>, (u16, i64))> = vec![
+    let cases: Vec<Case<'_>> = vec![
         ("UPPER", main.clone(), vec![index], (400, 10_016)),
         ("web", json!({}), vec![index], (400, 10_021)),
         (

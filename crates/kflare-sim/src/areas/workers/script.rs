@@ -9,6 +9,7 @@ use crate::route::Call;
 use crate::state::{Script, Syntax};
 use crate::time::micros;
 
+#[allow(clippy::unnecessary_wraps)] // a handler
 /// Every Worker of the account, without bindings, on one page without `result_info` (seen live).
 pub(super) fn list(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let scripts = call.world.scripts(call.param("account_id"), call.view);
