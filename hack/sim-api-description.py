@@ -60,7 +60,102 @@ MODELLED = [
     ("PUT", "/zones/{zone_id}/dns_records/{dns_record_id}"),
     ("PATCH", "/zones/{zone_id}/dns_records/{dns_record_id}"),
     ("DELETE", "/zones/{zone_id}/dns_records/{dns_record_id}"),
+    ("GET", "/zones/{zone_id}/rulesets"),
+    ("POST", "/zones/{zone_id}/rulesets"),
+    ("GET", "/zones/{zone_id}/rulesets/phases/{ruleset_phase}/entrypoint"),
+    ("PUT", "/zones/{zone_id}/rulesets/phases/{ruleset_phase}/entrypoint"),
+    ("GET", "/zones/{zone_id}/rulesets/{ruleset_id}"),
+    ("PUT", "/zones/{zone_id}/rulesets/{ruleset_id}"),
+    ("DELETE", "/zones/{zone_id}/rulesets/{ruleset_id}"),
+    ("POST", "/zones/{zone_id}/rulesets/{ruleset_id}/rules"),
+    ("PATCH", "/zones/{zone_id}/rulesets/{ruleset_id}/rules/{rule_id}"),
+    ("DELETE", "/zones/{zone_id}/rulesets/{ruleset_id}/rules/{rule_id}"),
+    ("GET", "/accounts/{account_id}/rules/lists"),
+    ("POST", "/accounts/{account_id}/rules/lists"),
+    ("GET", "/accounts/{account_id}/rules/lists/{list_id}"),
+    ("PUT", "/accounts/{account_id}/rules/lists/{list_id}"),
+    ("DELETE", "/accounts/{account_id}/rules/lists/{list_id}"),
+    ("GET", "/accounts/{account_id}/rules/lists/{list_id}/items"),
+    ("POST", "/accounts/{account_id}/rules/lists/{list_id}/items"),
+    ("PUT", "/accounts/{account_id}/rules/lists/{list_id}/items"),
+    ("DELETE", "/accounts/{account_id}/rules/lists/{list_id}/items"),
+    ("GET", "/accounts/{account_id}/rules/lists/{list_id}/items/{item_id}"),
+    ("GET", "/accounts/{account_id}/rules/lists/bulk_operations/{operation_id}"),
+    ("GET", "/zones/{zone_id}/managed_headers"),
+    ("PATCH", "/zones/{zone_id}/managed_headers"),
+    ("DELETE", "/zones/{zone_id}/managed_headers"),
+    ("GET", "/accounts/{account_id}/workers/scripts"),
+    ("PUT", "/accounts/{account_id}/workers/scripts/{script_name}"),
+    ("GET", "/accounts/{account_id}/workers/scripts/{script_name}"),
+    ("DELETE", "/accounts/{account_id}/workers/scripts/{script_name}"),
+    ("GET", "/accounts/{account_id}/workers/scripts/{script_name}/content/v2"),
+    ("GET", "/accounts/{account_id}/workers/scripts/{script_name}/settings"),
+    ("PATCH", "/accounts/{account_id}/workers/scripts/{script_name}/settings"),
+    ("GET", "/accounts/{account_id}/workers/scripts/{script_name}/schedules"),
+    ("PUT", "/accounts/{account_id}/workers/scripts/{script_name}/schedules"),
+    ("GET", "/accounts/{account_id}/workers/scripts/{script_name}/subdomain"),
+    ("POST", "/accounts/{account_id}/workers/scripts/{script_name}/subdomain"),
+    ("DELETE", "/accounts/{account_id}/workers/scripts/{script_name}/subdomain"),
+    ("GET", "/accounts/{account_id}/workers/scripts/{script_name}/secrets"),
+    ("PUT", "/accounts/{account_id}/workers/scripts/{script_name}/secrets"),
+    ("GET", "/accounts/{account_id}/workers/scripts/{script_name}/secrets/{secret_name}"),
+    ("DELETE", "/accounts/{account_id}/workers/scripts/{script_name}/secrets/{secret_name}"),
+    ("GET", "/zones/{zone_id}/workers/routes"),
+    ("POST", "/zones/{zone_id}/workers/routes"),
+    ("GET", "/zones/{zone_id}/workers/routes/{route_id}"),
+    ("PUT", "/zones/{zone_id}/workers/routes/{route_id}"),
+    ("DELETE", "/zones/{zone_id}/workers/routes/{route_id}"),
 ]
+
+# The extract of the SDK has no result for these: they answer as the named one does, with the whole ruleset.
+SAME_RESULT = {
+    "rulesets.create": "rulesets.get",
+    "rulesets.update": "rulesets.get",
+    "rulesets.phases.update": "rulesets.get",
+    "rulesets.rules.create": "rulesets.get",
+    "rulesets.rules.edit": "rulesets.get",
+    "rulesets.rules.delete": "rulesets.get",
+}
+
+# The SDK leaves the action of each type of rule open in its extract, so that any rule would fit some type; its
+# documentation ties each type to one.
+ACTION_OF_RULE = {
+    "BlockRule": "block",
+    "ChallengeRule": "challenge",
+    "DDoSDynamicRule": "ddos_dynamic",
+    "ExecuteRule": "execute",
+    "ForceConnectionCloseRule": "force_connection_close",
+    "JavaScriptChallengeRule": "js_challenge",
+    "LogCustomFieldRule": "log_custom_field",
+    "LogRule": "log",
+    "ManagedChallengeRule": "managed_challenge",
+    "RedirectRule": "redirect",
+    "ResponseCompressionRule": "compress_response",
+    "RewriteRule": "rewrite",
+    "RouteRule": "route",
+    "ScoreRule": "score",
+    "ServeErrorRule": "serve_error",
+    "SetCacheControlRule": "set_cache_control",
+    "SetCacheSettingsRule": "set_cache_settings",
+    "SetCacheTagsRule": "set_cache_tags",
+    "SetConfigurationRule": "set_config",
+    "SkipRule": "skip",
+    "TransformResponseHTMLRule": "transform_response_html",
+}
+
+# Routes whose schema in the OpenAPI file no answer can fit: it asks that the result be an array and an object, or an object
+# and a text. The SDK's schema judges them alone.
+CONTRADICTORY = {
+    ("POST", "/accounts/{account_id}/rules/lists"),
+    ("GET", "/accounts/{account_id}/rules/lists/{list_id}"),
+    ("PUT", "/accounts/{account_id}/rules/lists/{list_id}"),
+    ("DELETE", "/accounts/{account_id}/rules/lists/{list_id}"),
+    ("GET", "/accounts/{account_id}/rules/lists/{list_id}/items"),
+    ("POST", "/accounts/{account_id}/rules/lists/{list_id}/items"),
+    ("PUT", "/accounts/{account_id}/rules/lists/{list_id}/items"),
+    ("DELETE", "/accounts/{account_id}/rules/lists/{list_id}/items"),
+    ("GET", "/accounts/{account_id}/rules/lists/{list_id}/items/{item_id}"),
+}
 
 # Keywords that describe but do not constrain.
 NOISE = {"description", "example", "examples", "title", "default", "deprecated", "readOnly", "writeOnly", "in"}
@@ -114,6 +209,15 @@ def ok_schema(operation):
     return None
 
 
+def with_actions(definitions):
+    """The definitions of the SDK, each type of rule in a ruleset tied to its action."""
+    for name, definition in definitions.items():
+        owner, _, kind = name.rpartition(".")
+        if owner.startswith("rulesets_") and owner.endswith("GetResponse") and kind in ACTION_OF_RULE:
+            definition["properties"]["action"] = {"const": ACTION_OF_RULE[kind]}
+    return definitions
+
+
 def main(arguments):
     if len(arguments) not in (2, 4):
         sys.exit(__doc__)
@@ -132,6 +236,14 @@ def main(arguments):
             operation = json.loads(line)
             sdk_operations[(operation["method"], operation["path"])] = operation
             templates.add((operation["method"], operation["path"]))
+        by_id = {operation["id"]: operation for operation in sdk_operations.values()}
+        for operation in by_id.values():
+            if operation["id"] in SAME_RESULT:
+                operation["result"] = by_id[SAME_RESULT[operation["id"]]]["result"]
+            # The same for accounts and zones, with a path that begins with a parameter.
+            shared = operation["path"].removeprefix("/{account_or_zone}/{account_or_zone_id}/")
+            if shared != operation["path"]:
+                sdk_operations.setdefault((operation["method"], "/zones/{zone_id}/" + shared), operation)
     # One template a shape: the sources name parameters differently, and only the shape routes.
     shapes = {}
     for method, path in sorted(templates, key=lambda route: (route not in MODELLED, route[1], route[0])):
@@ -142,18 +254,19 @@ def main(arguments):
     (target / "routes.tsv").write_text(header + "".join(f"{method}\t{path}\n" for method, path in routes))
 
     whole = Schemas(openapi["components"]["schemas"], "")
-    sdk = Schemas(json.loads(pathlib.Path(arguments[3]).read_text()) if len(arguments) == 4 else {}, "sdk.")
+    definitions = json.loads(pathlib.Path(arguments[3]).read_text()) if len(arguments) == 4 else {}
+    sdk = Schemas(with_actions(definitions), "sdk.")
     described = []
     for method, path in MODELLED:
         if (method, path) not in templates:
             sys.exit(f"{method} {path} is not a route that Cloudflare publishes")
         entry = {"method": method, "path": path}
         operation = openapi["paths"].get(path, {}).get(method.lower())
-        schema = operation and ok_schema(operation)
+        schema = operation and (method, path) not in CONTRADICTORY and ok_schema(operation)
         if schema:
             entry["openapi"] = whole.copy(schema)
         newer = sdk_operations.get((method, path))
-        if newer and newer.get("result", {}).get("type") != "string":
+        if newer and newer.get("result", {}).get("type") != "string" and newer.get("result") != {"x": "void"}:
             result = newer["result"]
             if "list" in result:
                 entry["sdk_list"] = True

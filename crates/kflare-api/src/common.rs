@@ -82,6 +82,16 @@ pub struct Contested {
     pub next_correction: Option<Time>,
 }
 
+/// A change that Cloudflare has accepted and is carrying out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Operation {
+    /// Cloudflare's id of the operation.
+    pub id: String,
+    /// When it was accepted.
+    pub since: Time,
+}
+
 /// The part of status that every kind has. Flattened into the status of each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
@@ -106,6 +116,9 @@ pub struct CommonStatus {
     /// hours have passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// A change that Cloudflare has accepted and is carrying out. kflare looks at it until it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<Operation>,
     /// Keyed hash of what kflare wrote of the fields that Cloudflare's lists do not tell (contents, secret values). While it and
     /// `appliedRevision` are as they should be, nothing has to be read or written again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,6 +126,10 @@ pub struct CommonStatus {
     /// Cloudflare's mark of the change that wrote them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied_revision: Option<String>,
+    /// Fingerprint of the versions of the Secrets and ConfigMaps that the spec names, as the object was last brought into line
+    /// with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<String>,
     /// The value of the annotation `kflare.dev/reconcile-at` that was last acted upon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_reconcile_at: Option<String>,

@@ -62,6 +62,16 @@ pub const KV_NAMESPACE_ID: &str = "kflare.dev/kv-namespace-id";
 pub const R2_BUCKET_NAME: &str = "kflare.dev/r2-bucket-name";
 /// Label, set by kflare: claims a D1 database by its Cloudflare id.
 pub const D1_DATABASE_ID: &str = "kflare.dev/d1-database-id";
+/// Label, set by kflare: claims a rule of a ruleset by its Cloudflare id.
+pub const RULE_ID: &str = "kflare.dev/rule-id";
+/// Label, set by kflare: claims the managed transforms of a zone by the zone's Cloudflare id.
+pub const MANAGED_TRANSFORMS: &str = "kflare.dev/managed-transforms-of";
+/// Label, set by kflare: claims a list by its Cloudflare id.
+pub const LIST_ID: &str = "kflare.dev/list-id";
+/// Label, set by kflare: claims a Worker by the id that Cloudflare gave it.
+pub const WORKER_ID: &str = "kflare.dev/worker-id";
+/// Label, set by kflare: claims a Worker route by its Cloudflare id.
+pub const ROUTE_ID: &str = "kflare.dev/route-id";
 
 /// Key of the token in its Secret, unless `spec.tokenSecretRef.key` says otherwise.
 pub const DEFAULT_TOKEN_KEY: &str = "CF_API_TOKEN";

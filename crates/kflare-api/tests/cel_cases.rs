@@ -131,6 +131,18 @@ fn accepted_objects_read_as_their_type() {
                 "KVNamespace" => serde_json::from_value::<kflare_api::KVNamespace>(object).map(drop),
                 "R2Bucket" => serde_json::from_value::<kflare_api::R2Bucket>(object).map(drop),
                 "D1Database" => serde_json::from_value::<kflare_api::D1Database>(object).map(drop),
+                "WAFCustomRule" => serde_json::from_value::<kflare_api::WAFCustomRule>(object).map(drop),
+                "RateLimitRule" => serde_json::from_value::<kflare_api::RateLimitRule>(object).map(drop),
+                "ManagedRuleset" => serde_json::from_value::<kflare_api::ManagedRuleset>(object).map(drop),
+                "TransformRule" => serde_json::from_value::<kflare_api::TransformRule>(object).map(drop),
+                "RedirectRule" => serde_json::from_value::<kflare_api::RedirectRule>(object).map(drop),
+                "CacheRule" => serde_json::from_value::<kflare_api::CacheRule>(object).map(drop),
+                "ConfigurationRule" => serde_json::from_value::<kflare_api::ConfigurationRule>(object).map(drop),
+                "OriginRule" => serde_json::from_value::<kflare_api::OriginRule>(object).map(drop),
+                "ManagedTransform" => serde_json::from_value::<kflare_api::ManagedTransform>(object).map(drop),
+                "IPList" => serde_json::from_value::<kflare_api::IPList>(object).map(drop),
+                "WorkerScript" => serde_json::from_value::<kflare_api::WorkerScript>(object).map(drop),
+                "WorkerRoute" => serde_json::from_value::<kflare_api::WorkerRoute>(object).map(drop),
                 kind => panic!("{kind} is no kind"),
             };
             assert!(read.is_ok(), "{}: {read:?}", case.name);

@@ -82,6 +82,18 @@ fn names_group_and_category_are_those_users_know() {
         ("KVNamespace", "kvnamespaces", "cfkv", "Namespaced"),
         ("R2Bucket", "r2buckets", "cfr2", "Namespaced"),
         ("D1Database", "d1databases", "cfd1", "Namespaced"),
+        ("WAFCustomRule", "wafcustomrules", "cfwaf", "Namespaced"),
+        ("RateLimitRule", "ratelimitrules", "cfratelimit", "Namespaced"),
+        ("ManagedRuleset", "managedrulesets", "cfmanaged", "Namespaced"),
+        ("TransformRule", "transformrules", "cftransform", "Namespaced"),
+        ("RedirectRule", "redirectrules", "cfredirect", "Namespaced"),
+        ("CacheRule", "cacherules", "cfcache", "Namespaced"),
+        ("ConfigurationRule", "configurationrules", "cfconfig", "Namespaced"),
+        ("OriginRule", "originrules", "cforigin", "Namespaced"),
+        ("ManagedTransform", "managedtransforms", "cfmt", "Namespaced"),
+        ("IPList", "iplists", "cflist", "Namespaced"),
+        ("WorkerScript", "workerscripts", "cfworker", "Namespaced"),
+        ("WorkerRoute", "workerroutes", "cfroute", "Namespaced"),
     ]
     .map(|(kind, plural, short, scope)| (kind.into(), plural.into(), short.into(), scope.into()));
     assert_eq!(found, expected);
@@ -220,7 +232,19 @@ fn the_api_server_fills_in_stable_defaults_only() {
     });
     let expected = [
         "CloudflareAccount.spec.tokenSecretRef.key = \"CF_API_TOKEN\"",
+        "WorkerScript.spec.format = \"module\"",
         "Zone.spec.type = \"full\"",
+        "WAFCustomRule.spec.enabled = true",
+        "RateLimitRule.spec.enabled = true",
+        "ManagedRuleset.spec.enabled = true",
+        "ManagedRuleset.spec.expression = \"true\"",
+        "TransformRule.spec.enabled = true",
+        "RedirectRule.spec.enabled = true",
+        "RedirectRule.spec.fromValue.preserveQueryString = false",
+        "RedirectRule.spec.fromValue.statusCode = 301",
+        "CacheRule.spec.enabled = true",
+        "ConfigurationRule.spec.enabled = true",
+        "OriginRule.spec.enabled = true",
     ];
     assert_eq!(defaults.into_inner(), expected.into_iter().map(str::to_owned).collect());
 }

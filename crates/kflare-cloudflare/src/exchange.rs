@@ -8,6 +8,7 @@ use tokio::time::{Instant, timeout_at};
 use tower::ServiceExt;
 
 use crate::answer::{self, Answer, Asked};
+use crate::api_error::ApiError;
 use crate::credential::Credential;
 use crate::error::{Error, Limit, Outcome};
 use crate::pool::Shared;
@@ -54,7 +55,7 @@ pub(crate) async fn exchange(
     }
     let pause = retry_after(response.headers(), shared);
     match answer::read(asked, credential.token(), response) {
-        Err(Error::Api(api)) if api.status == StatusCode::TOO_MANY_REQUESTS.as_u16() || api.has_code(THROTTLE) => {
+        Err(Error::Api(api)) if is_limit(request, &api, pause) => {
             let pause = pause.unwrap_or(GATE_DEFAULT).clamp(GATE_SHORTEST, GATE_LONGEST);
             let until = shared
                 .scheduler
@@ -67,6 +68,13 @@ pub(crate) async fn exchange(
         }
         other => other,
     }
+}
+
+/// Whether a refusal speaks of the credential: all its calls have to wait.
+fn is_limit(request: &Request, api: &ApiError, retry_after: Option<Duration>) -> bool {
+    let is_429 = api.status == StatusCode::TOO_MANY_REQUESTS.as_u16();
+    let is_busy = is_429 && request.may_be_busy() && retry_after.is_none();
+    api.has_code(THROTTLE) || (is_429 && !is_busy)
 }
 
 fn transport_error(asked: Asked<'_>, source: TransportError) -> Error {

@@ -7,6 +7,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
+use crate::Form;
+
 /// Everything but the unreserved characters of RFC 3986.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -34,6 +36,7 @@ pub struct Request {
     query: Vec<(String, String)>,
     headers: HeaderMap,
     body: Option<Bytes>,
+    busy_is_429: bool,
     fault: Option<RequestFault>,
 }
 
@@ -71,6 +74,7 @@ impl Request {
             query: Vec::new(),
             headers: HeaderMap::new(),
             body: None,
+            busy_is_429: false,
             fault,
         }
     }
@@ -131,12 +135,35 @@ impl Request {
         }
     }
 
-    /// Sets the body, ready made (a multipart form, a text file).
+    /// Sets the body, as a form with files.
+    #[must_use]
+    pub fn form(self, form: &Form) -> Self {
+        match form.encode() {
+            Some((content_type, bytes)) => self.body(content_type, bytes),
+            None => Self {
+                fault: self.fault.or(Some(RequestFault::Header)),
+                ..self
+            },
+        }
+    }
+
+    /// Sets the body, ready made (a text file).
     #[must_use]
     pub fn body(mut self, content_type: HeaderValue, body: Bytes) -> Self {
         self.headers.insert(header::CONTENT_TYPE, content_type);
         self.body = Some(body);
         self
+    }
+
+    /// A 429 without `retry-after` speaks of what the call is about, which is busy, and not of the credential: it does not
+    /// close the gate, and comes back as [`Error::Api`](crate::Error::Api). Writes of list items are refused so while another
+    /// one is under way (Cloudflare documents).
+    #[must_use]
+    pub fn busy_is_429(self) -> Self {
+        Self {
+            busy_is_429: true,
+            ..self
+        }
     }
 
     /// The method.
@@ -164,6 +191,10 @@ impl Request {
             out.extend(utf8_percent_encode(value, ENCODED));
         }
         out
+    }
+
+    pub(crate) fn may_be_busy(&self) -> bool {
+        self.busy_is_429
     }
 
     pub(crate) fn is_get(&self) -> bool {

@@ -9,10 +9,12 @@ use serde_json::Value;
 
 use crate::{
     errors::Class,
+    inputs::{Input, Inputs},
     kind::{
         BatchWriter, CredentialSource, Deleted, Desired, Kind, KindDescriptor, Listing, NaturalKey, Parents, Reference,
         Remote, Site, SpecError, Stored,
     },
+    operations::OperationWriter,
     plan::Change,
 };
 
@@ -49,6 +51,16 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// See [`Kind::desired`].
     fn desired(&self, spec: &Self::Spec, parents: &Parents) -> Result<Desired, SpecError>;
+
+    /// See [`Kind::inputs`].
+    fn inputs(&self, _spec: &Self::Spec) -> Vec<Input> {
+        Vec::new()
+    }
+
+    /// See [`Kind::fill`].
+    fn fill(&self, _spec: &Self::Spec, _desired: &mut Desired, _inputs: &Inputs) -> Result<(), SpecError> {
+        Ok(())
+    }
 
     /// See [`Kind::list`]. Called only when the descriptor says `listable`.
     async fn list(&self, _client: &Client, _scope: &str) -> Result<Listing, Error> {
@@ -92,6 +104,11 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// See [`Kind::batch`].
     fn batch(&self) -> Option<&dyn BatchWriter> {
+        None
+    }
+
+    /// See [`Kind::operations`].
+    fn operations(&self) -> Option<&dyn OperationWriter> {
         None
     }
 
@@ -171,6 +188,14 @@ impl<A: Adapter> Kind for Erased<A> {
         self.adapter.desired(&Self::parse(spec)?, parents)
     }
 
+    fn inputs(&self, spec: &Value) -> Result<Vec<Input>, SpecError> {
+        Ok(self.adapter.inputs(&Self::parse(spec)?))
+    }
+
+    fn fill(&self, spec: &Value, desired: &mut Desired, inputs: &Inputs) -> Result<(), SpecError> {
+        self.adapter.fill(&Self::parse(spec)?, desired, inputs)
+    }
+
     async fn list(&self, client: &Client, scope: &str) -> Result<Listing, Error> {
         self.adapter.list(client, scope).await
     }
@@ -208,6 +233,10 @@ impl<A: Adapter> Kind for Erased<A> {
 
     fn batch(&self) -> Option<&dyn BatchWriter> {
         self.adapter.batch()
+    }
+
+    fn operations(&self) -> Option<&dyn OperationWriter> {
+        self.adapter.operations()
     }
 
     fn classify(&self, error: &Error) -> Option<Class> {

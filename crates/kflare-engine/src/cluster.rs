@@ -1,9 +1,9 @@
 //! Every read and write that the engine makes at the API server, apart from the watches.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kflare_api::names;
 use kube::{
     Api, Client,
@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 
 use crate::{
     index::Kinds,
+    inputs::{InputKey, InputKind},
     kind::ResourceScope,
     object::{Object, ObjectKey, SecretKey},
 };
@@ -73,6 +74,14 @@ pub struct SecretView {
     pub uid: String,
     /// Whether our protection is on it.
     pub protected: bool,
+}
+
+/// A Secret or ConfigMap that a spec reads.
+pub struct InputView {
+    /// Its resourceVersion.
+    pub version: String,
+    /// Its values by key.
+    pub values: BTreeMap<String, Vec<u8>>,
 }
 
 /// See the module.
@@ -190,6 +199,34 @@ impl Cluster {
                 .unwrap_or_default()
                 .iter()
                 .any(|it| it == names::TOKEN_PROTECTION),
+        })
+    }
+
+    /// Reads a Secret or ConfigMap.
+    pub async fn read_input(&self, input: &InputKey) -> Result<InputView, ClusterError> {
+        let (metadata, values) = match input.kind {
+            InputKind::Secret => {
+                let api: Api<Secret> = Api::namespaced(self.client.clone(), &input.namespace);
+                let found = self.bounded(api.get(&input.name)).await?;
+                let data = found.data.unwrap_or_default();
+                (
+                    found.metadata,
+                    data.into_iter().map(|(key, bytes)| (key, bytes.0)).collect(),
+                )
+            }
+            InputKind::ConfigMap => {
+                let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &input.namespace);
+                let found = self.bounded(api.get(&input.name)).await?;
+                let text = found.data.unwrap_or_default().into_iter();
+                let bytes = found.binary_data.unwrap_or_default().into_iter();
+                let text = text.map(|(key, text)| (key, text.into_bytes()));
+                let all = text.chain(bytes.map(|(key, bytes)| (key, bytes.0)));
+                (found.metadata, all.collect())
+            }
+        };
+        Ok(InputView {
+            version: metadata.resource_version.unwrap_or_default(),
+            values,
         })
     }
 

@@ -342,6 +342,12 @@ impl Collections {
         found.into_iter().map(Packed::remote).collect()
     }
 
+    /// The id of an object of the same group as `wanted`, as last seen.
+    pub fn occupant(&self, key: &CollectionKey, kind: &dyn Kind, wanted: &NaturalKey) -> Option<String> {
+        let mut near = self.neighbours(key, kind, wanted).into_iter();
+        near.find(|it| it.key.group == wanted.group).map(|it| it.id)
+    }
+
     /// Notes what we wrote: a list begun before now says nothing about it.
     pub fn wrote(&self, key: &CollectionKey, kind: &dyn Kind, id: &str, remote: Option<Remote>) {
         let stored = remote.map(|remote| StoredItem {

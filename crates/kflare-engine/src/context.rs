@@ -23,6 +23,7 @@ use crate::{
     metrics::Metrics,
     mutation::{self, Mutation},
     object::{Object, ObjectKey, Recorded},
+    operations::Operations,
     order::Arrangement,
     plan::Plan,
     queue::{Priority, Queue},
@@ -75,6 +76,7 @@ pub struct Context {
     queue: Mutex<Queue>,
     contests: Mutex<Contests>,
     refusals: Mutex<Refusals>,
+    operations: Mutex<Operations>,
     tries: Mutex<BTreeMap<(String, Timestamp), Try>>,
     events: Mutex<VecDeque<Event>>,
     workers: Mutex<Workers>,
@@ -127,6 +129,7 @@ impl Context {
             queue: Mutex::default(),
             contests: Mutex::default(),
             refusals: Mutex::default(),
+            operations: Mutex::default(),
             tries: Mutex::default(),
             events: Mutex::default(),
             workers: Mutex::default(),
@@ -147,6 +150,10 @@ impl Context {
 
     pub(crate) fn refusals(&self) -> MutexGuard<'_, Refusals> {
         lock(&self.refusals)
+    }
+
+    pub(crate) fn operations(&self) -> MutexGuard<'_, Operations> {
+        lock(&self.operations)
     }
 
     /// Something changed in a collection: what was refused there may be possible now.
@@ -244,6 +251,7 @@ impl Context {
     pub(crate) fn forget(&self, object: &Object) {
         self.contests().forget(&object.uid);
         self.refusals().forget(&object.uid);
+        self.operations().forget(&object.uid);
         self.credentials.forget(&object.key);
         lock(&self.tries).retain(|(uid, _), _| *uid != object.uid);
     }
@@ -256,6 +264,7 @@ impl Context {
             ("queue", self.queue().size()),
             ("contests", self.contests().size()),
             ("creates", lock(&self.tries).len()),
+            ("operations", self.operations().size()),
             ("events", lock(&self.events).len()),
             ("batches", self.batches.size()),
             ("clients", self.credentials.size()),

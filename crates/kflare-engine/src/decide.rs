@@ -154,7 +154,8 @@ fn decide_new(situation: &Situation<'_>) -> Plan {
             Some(holder) => claimed(situation, &taken.id, &holder),
             None => create(situation),
         },
-        ([only], [_], _) if desired.exclusive => decide_existing(situation, only),
+        // There should be no more than one; where somebody has made more, none is added to them.
+        (_, [first, ..], _) if desired.exclusive => decide_existing(situation, first),
         // A member of a set: the user asked for an existing one, and there is just one it can be.
         ([only], [_], Adoption::Adopt | Adoption::AdoptOrCreate | Adoption::IfMatching) => {
             decide_existing(situation, only)

@@ -40,7 +40,13 @@ pub(crate) async fn run(pass: &Pass<'_>, object: &Arc<Object>) -> Result<Next, F
         && !mutation::is(Mutation::DependentsIgnored)
     {
         // Woken when a dependent goes.
-        return Ok(report::ready(context, object, &Ready::no(Reason::IN_USE, message), Next::Settled).await);
+        return Ok(report::ready(
+            context,
+            object,
+            &Ready::no(pass.kind.descriptor().reasons.in_use.clone(), message),
+            Next::Settled,
+        )
+        .await);
     }
     let mut recorded = context.recorded_unproven(object);
     if pass.kind.descriptor().lifecycle == Lifecycle::Verified || nothing_to_do(&recorded) {

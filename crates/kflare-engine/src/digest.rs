@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 /// Half of the SHA-256 of a value's JSON, 32 hexadecimal digits. Members of objects are in order, so that equal values have equal
 /// fingerprints.
-pub(crate) fn fingerprint(value: &Value) -> String {
+pub fn fingerprint(value: &Value) -> String {
     let hash: [u8; 32] = Sha256::digest(value.to_string().as_bytes()).into();
     format!(
         "{:032x}",

@@ -39,6 +39,8 @@ pub enum Class {
     Exists,
     /// Something else stands in the way; final until something changes.
     Blocked(Reason),
+    /// Cloudflare is still busy with another change, and takes the next one when that is done. Tried again soon.
+    Busy,
     /// The object does not exist.
     Missing,
     /// This replica may not write (not the leader, or shutting down).
@@ -56,6 +58,7 @@ impl Class {
             Self::Auth | Self::Held { .. } | Self::Quota | Self::Missing => Reason::TERMINAL_ERROR,
             Self::Invalid(reason) | Self::InTheWay(reason) | Self::Blocked(reason) => reason.clone(),
             Self::Exists => Reason::ALREADY_EXISTS,
+            Self::Busy => Reason::UPDATING,
             Self::Bug => Reason::INTERNAL_ERROR,
         }
     }
@@ -71,6 +74,7 @@ impl Class {
         match self {
             Self::StoreConflict => (Duration::from_millis(100), secs(5)),
             Self::Transient | Self::Stopped => (secs(1), secs(60)),
+            Self::Busy => (secs(1), secs(30)),
             // Gone between two looks: soon. Gone with what it is in: that can last.
             Self::Missing => (secs(1), secs(30 * 60)),
             Self::RateLimited { .. } => (secs(1), secs(300)),
@@ -118,8 +122,8 @@ pub struct Failure {
 /// A create that was refused for good.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// What was refused.
-    pub fingerprint: String,
+    /// What was refused; see [`crate::refusals::fingerprint`]. None when it is not known what stood in its place at that moment.
+    pub fingerprint: Option<String>,
     /// When somebody looks whether something has changed.
     pub look_again: Instant,
 }

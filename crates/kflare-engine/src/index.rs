@@ -10,6 +10,7 @@ use kflare_api::names;
 
 use crate::{
     aliases::Aliases,
+    inputs::{InputKey, InputUsers},
     kind::{CredentialSource, Kind, ReferenceName, ResourceScope, SpecError},
     object::{Object, ObjectKey, SecretKey},
     queue::Priority,
@@ -80,6 +81,7 @@ pub struct Index {
     referents: BTreeMap<ObjectKey, Vec<ObjectKey>>,
     referrers: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     aliases: Aliases,
+    inputs: InputUsers,
     /// Mostly one a claim.
     claims: BTreeMap<(Arc<str>, String), Vec<ObjectKey>>,
     /// By collection, container and id.
@@ -100,6 +102,7 @@ impl Index {
             referents: BTreeMap::new(),
             referrers: BTreeMap::new(),
             aliases: Aliases::default(),
+            inputs: InputUsers::default(),
             claims: BTreeMap::new(),
             reserved: BTreeMap::new(),
             collections: BTreeMap::new(),
@@ -111,7 +114,7 @@ impl Index {
     }
 
     /// How much each part of the view holds.
-    pub fn sizes(&self) -> [(&'static str, usize); 8] {
+    pub fn sizes(&self) -> [(&'static str, usize); 9] {
         [
             ("resources", self.objects.len()),
             (
@@ -124,6 +127,7 @@ impl Index {
             ("protected_secrets", self.protected.len()),
             ("namespaces", self.namespaces.len()),
             ("standing_back", self.standing_back.len()),
+            ("inputs", self.inputs.len()),
         ]
     }
 
@@ -425,6 +429,7 @@ impl Index {
         }
         wakes.extend(self.rivals(&old));
         self.unlink(&old);
+        self.inputs.prune();
         self.referents.remove(key);
         wakes
     }
@@ -457,10 +462,13 @@ impl Index {
         };
         match old {
             Some(old) if old.uid == new.uid => {
-                // A record that vanishes from status was taken away by somebody else.
+                // A record that vanishes from status was taken away by somebody else, or is gone: no wish of a user either way.
                 let lost = self.recorded_id(old).is_some() && self.recorded_id(new).is_none();
-                if old.trigger() != new.trigger() || lost {
+                if old.trigger() != new.trigger() {
                     wakes.push((new.key.clone(), own));
+                } else if lost {
+                    let lane = if new.deleting { own } else { Priority::Dependent };
+                    wakes.push((new.key.clone(), lane));
                 }
                 if self.export(old) != self.export(new) {
                     wakes.extend(
@@ -500,6 +508,7 @@ impl Index {
                 ReferenceName::Alias(alias) => self.aliases.refer(&object.key, reference.kind, alias),
             }
         }
+        self.inputs.link(&object.key, &kind.inputs(&spec).unwrap_or_default());
         if let Some(alias) = kind.alias(&spec) {
             self.aliases.hold(&object.key, alias);
         }
@@ -538,6 +547,7 @@ impl Index {
     fn unlink(&mut self, object: &Object) {
         self.standing_back.remove(&object.key);
         self.aliases.forget(&object.key);
+        self.inputs.unlink(&object.key);
         for referent in self.referents.get(&object.key).cloned().unwrap_or_default() {
             remove_from(&mut self.referrers, &referent, &object.key);
         }
@@ -583,6 +593,23 @@ impl Index {
         ids.into_iter()
             .map(|id| (descriptor.collection.as_ref().into(), id))
             .collect()
+    }
+
+    /// Notes the version of a Secret or ConfigMap (none: it is gone), and gives who reads it, if that is news.
+    pub(crate) fn note_input(&mut self, key: InputKey, version: Option<String>) -> Vec<Wake> {
+        let readers = self.inputs.note(key, version);
+        readers.into_iter().map(|key| (key, Priority::UserChange)).collect()
+    }
+
+    /// Every resource is known: what nobody reads need not be remembered.
+    pub(crate) fn settle_inputs(&mut self) {
+        self.inputs.settle();
+    }
+
+    /// Whether an object was brought into line with the Secrets and ConfigMaps that it reads, as they are now.
+    pub(crate) fn inputs_are_current(&self, object: &Object) -> bool {
+        let recorded = object.status.get::<String>(&[crate::inputs::FIELD]);
+        self.inputs.is_current(&object.key, recorded.as_deref())
     }
 
     /// The credential resources that read `secret`.

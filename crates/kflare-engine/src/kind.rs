@@ -12,7 +12,9 @@ use serde_json::{Map, Value};
 use crate::{
     compact::Json,
     errors::Class,
+    inputs::{Input, Inputs},
     object::{ObjectKey, SecretKey},
+    operations::OperationWriter,
     plan::{Change, FieldRules},
     reason::Reason,
 };
@@ -53,6 +55,8 @@ pub struct KindReasons {
     pub claimed: Reason,
     /// The object must not be touched.
     pub locked: Reason,
+    /// Being deleted, and others depend on it.
+    pub in_use: Reason,
 }
 
 impl Default for KindReasons {
@@ -61,6 +65,7 @@ impl Default for KindReasons {
             exists: Reason::ALREADY_EXISTS,
             claimed: Reason::ALREADY_CLAIMED,
             locked: Reason::READ_ONLY,
+            in_use: Reason::IN_USE,
         }
     }
 }
@@ -124,6 +129,12 @@ impl KindDescriptor {
             nature: Nature::default(),
             reasons: KindReasons::default(),
         }
+    }
+
+    /// Whether a list is taken however few resources share the collection: it is one document, or a look at a single object reads
+    /// what lists leave out, which is needed only when something has changed.
+    pub fn lists_for_few(&self) -> bool {
+        self.nature.ordered || !self.fields.unlisted.is_empty()
     }
 
     /// The status field that holds the remote id.
@@ -267,9 +278,13 @@ pub struct Desired {
     pub body: Map<String, Value>,
     /// What the spec asks for that has no effect, a sentence each: the condition says so.
     pub notes: Vec<String>,
+    /// Bytes that belong to the body and are too many for it, by name. Not compared: the body holds a hash of them.
+    pub attachments: BTreeMap<String, Vec<u8>>,
     /// Where the object is to be put, in collections whose order means something. Set by the engine at the moment of the
     /// write; none when it may stay where it is, or goes to the end.
     pub position: Option<Position>,
+    /// What writes need to know beyond the body. Neither compared nor kept.
+    pub payload: Value,
 }
 
 /// A place beside another object of the same collection, by its id.
@@ -517,6 +532,17 @@ pub trait Kind: Send + Sync {
     /// What the spec asks for.
     fn desired(&self, spec: &Value, parents: &Parents) -> Result<Desired, SpecError>;
 
+    /// The keys of Secrets and ConfigMaps that the spec reads. [`Kind::desired`] does without their values: the fields that
+    /// depend on them are among [`FieldRules::write_only`] and hold anything, for instance null.
+    fn inputs(&self, _spec: &Value) -> Result<Vec<Input>, SpecError> {
+        Ok(Vec::new())
+    }
+
+    /// Puts the values of all [`Kind::inputs`] into what [`Kind::desired`] gave. Called before every write.
+    fn fill(&self, _spec: &Value, _desired: &mut Desired, _inputs: &Inputs) -> Result<(), SpecError> {
+        Ok(())
+    }
+
     /// All objects of the scope. A listing that is not complete must be an error.
     async fn list(&self, client: &Client, scope: &str) -> Result<Listing, Error>;
 
@@ -550,6 +576,11 @@ pub trait Kind: Send + Sync {
 
     /// How to write many at once, where the API has it.
     fn batch(&self) -> Option<&dyn BatchWriter> {
+        None
+    }
+
+    /// How objects are changed where Cloudflare carries changes out later; see [`crate::operations`].
+    fn operations(&self) -> Option<&dyn OperationWriter> {
         None
     }
 

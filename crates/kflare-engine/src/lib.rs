@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`kind`], [`adapter`] | what the engine asks of a kind |
 //! | [`plan`], [`decide`], [`policy`], [`annotations`], [`reason`], [`errors`] | the pure core: values in, values out |
-//! | [`object`], [`compact`], [`intent`], [`index`], [`resolve`] | what is known of the cluster, and what follows from it |
+//! | [`object`], [`compact`], [`intent`], [`inputs`], [`index`], [`resolve`] | what is known of the cluster, and what follows from it |
 //! | [`collections`], [`observe`], [`batch`] | reading and writing Cloudflare |
 //! | [`queue`], [`contest`], [`refusals`], [`clock`] | order, restraint, time |
 //! | `pass`, `deletion`, `sweep`, `report` | one pass over one resource; drift checks; status and Events |
@@ -26,10 +26,11 @@ mod context;
 pub mod credentials;
 pub mod decide;
 mod deletion;
-mod digest;
+pub mod digest;
 pub mod engine;
 pub mod errors;
 pub mod index;
+pub mod inputs;
 pub mod intent;
 pub mod kind;
 pub mod lease;
@@ -39,6 +40,7 @@ pub mod mutation;
 pub mod object;
 pub mod observe;
 pub mod offline;
+pub mod operations;
 pub mod order;
 mod pass;
 pub mod plan;
@@ -56,6 +58,7 @@ pub use adapter::{Adapter, erase};
 pub use context::Settings;
 pub use engine::{Engine, EngineError, EngineOptions, Readiness};
 pub use index::Kinds;
+pub use inputs::{Input, Inputs};
 pub use kind::{
     Deleted, Desired, Kind, KindDescriptor, Listing, NaturalKey, Packed, Parents, Position, Reference, Remote, Site,
     SpecError, Stored,

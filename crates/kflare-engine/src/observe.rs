@@ -42,6 +42,8 @@ pub struct Look<'a> {
     pub desired: &'a Desired,
     /// How new a snapshot has to be.
     pub freshness: Freshness,
+    /// What tells whether the fields that lists leave out are as our own write left them.
+    pub proof: Proof,
     /// Whether few resources share the collection, so that asking for each alone is cheaper than a list.
     pub few: bool,
     /// Ids recorded in the collection.
@@ -63,8 +65,10 @@ impl Look<'_> {
             return Ok(Some(remote));
         }
         let applied = &self.recorded.applied;
-        let as_written = applied.hash.is_some() && applied.hash == applied_hash(self.client, &unread);
-        if as_written && remote.revision.is_some() && remote.revision == applied.revision {
+        let as_written = applied.hash.is_some()
+            && (self.proof == Proof::Versions || applied.hash == applied_hash(self.client, &unread));
+        let marked = remote.revision.is_some() && remote.revision == applied.revision;
+        if as_written && marked && rules.mark_covers(&self.desired.body) {
             remote.body.extend(unread);
             return Ok(Some(remote));
         }
@@ -87,6 +91,15 @@ impl Look<'_> {
         }
         Ok(Some(remote))
     }
+}
+
+/// What tells that the fields which lists leave out were written as the spec asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// Their keyed hash in status.
+    Hash,
+    /// That the spec and the versions of all that it reads are those of our last write: their values were not read.
+    Versions,
 }
 
 /// Where an object was seen.
@@ -121,7 +134,7 @@ pub async fn observe(collections: &Collections, look: &Look<'_>) -> Result<Obser
     }
     let descriptor = look.kind.descriptor();
     // A collection that is one document is read whole in any case.
-    let listed = descriptor.listable && (!look.few || descriptor.nature.ordered) && {
+    let listed = descriptor.listable && (!look.few || descriptor.lists_for_few()) && {
         let refreshed = collections
             .refresh(look.collection, look.kind, look.client, look.freshness, look.expected)
             .await;

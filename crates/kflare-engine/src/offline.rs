@@ -15,12 +15,12 @@ use crate::{
     index::{CollectionKey, Index, Kinds},
     kind::{Kind, Lifecycle},
     object::{Object, ObjectKey},
-    observe::{FEW, Look, observe},
+    observe::{FEW, Look, Proof, observe},
     order::Arrangement,
     plan::Plan,
     policy::is_paused,
     reason::Reason,
-    resolve::{Defaults, ParentRule, Prepared, prepare, with_recorded},
+    resolve::{Defaults, ParentRule, Prepared, prepare, with_recorded, without_recorded},
 };
 
 /// What would happen with one resource.
@@ -215,6 +215,7 @@ impl Manifests {
                 recorded: &recorded,
                 desired: &prepared.desired,
                 freshness,
+                proof: Proof::Hash,
                 few: self.index.has_few_siblings(key, FEW),
                 expected: &|| self.index.recorded_ids(&prepared.collection),
             };
@@ -259,7 +260,16 @@ fn note_found(
         let key = &prepared.desired.key;
         observed.candidates.iter().find(|remote| remote.key == *key)
     });
-    let (Some(remote), Some(id_field)) = (found, kind.descriptor().id_field()) else {
+    let Some(id_field) = kind.descriptor().id_field() else {
+        return;
+    };
+    let Some(remote) = found else {
+        // What is recorded is gone: for dependents it is as if it had never been.
+        if object.recorded(Some(id_field)).id.is_some() {
+            let mut noted = without_recorded(object);
+            noted.resource_version.push('+');
+            index.apply(noted);
+        }
         return;
     };
     if matches!(plan, Plan::Blocked { reason, .. } if *reason == kind.descriptor().reasons.claimed) {

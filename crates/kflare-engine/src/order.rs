@@ -82,8 +82,9 @@ impl Arrangement {
             .chain([joining])
             .filter_map(|object| {
                 let kind = kinds.get(&object.key.kind)?;
-                let id = object.recorded(kind.descriptor().id_field()).id;
-                let id = id.or_else(|| made.get(&object.key).map(|id| (*id).to_owned()));
+                // What was just made is not recorded yet; what is recorded may be gone.
+                let made = made.get(&object.key).map(|id| (*id).to_owned());
+                let id = made.or_else(|| object.recorded(kind.descriptor().id_field()).id);
                 let at = id.as_ref().and_then(|id| places.get(id.as_str()).copied());
                 let member = Member {
                     key: object.key.clone(),

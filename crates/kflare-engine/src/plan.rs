@@ -202,9 +202,38 @@ pub struct FieldRules {
     /// Top-level fields that no read tells (secret values). They count as they should be while Cloudflare's mark of the last
     /// change ([`crate::Remote::revision`]) is the one that our own write left, and what we wrote is what the spec asks for.
     pub write_only: &'static [&'static str],
+    /// Top-level fields within which absence is a value of its own: there `false`, empty text and an empty list are not the same
+    /// as a member that is not there.
+    pub exact: &'static [&'static str],
+    /// Fields among `unlisted` whose change leaves that mark as it was: whether they are as the spec asks for, only a read tells.
+    pub unmarked: &'static [&'static str],
 }
 
 impl FieldRules {
+    /// Every field is compared as it stands.
+    pub const PLAIN: Self = Self {
+        immutable: &[],
+        secret: &[],
+        after_create: &[],
+        untold: &[],
+        unlisted: &[],
+        write_only: &[],
+        exact: &[],
+        unmarked: &[],
+    };
+
+    /// Whether the value that is wanted at `path` is what is there.
+    fn same(&self, path: &str, want: &Value, have: &Value) -> bool {
+        let top = path.split('.').next().unwrap_or(path);
+        let absent = want.is_null() != have.is_null();
+        same(want, have) && !(absent && self.exact.contains(&top))
+    }
+
+    /// Whether Cloudflare's mark of the last change stands for every field of `desired` that a list does not tell.
+    pub fn mark_covers(&self, desired: &Map<String, Value>) -> bool {
+        !self.unmarked.iter().any(|field| desired.contains_key(*field))
+    }
+
     /// The fields of `desired` that a list does not tell.
     pub fn unread(&self, desired: &Map<String, Value>) -> Map<String, Value> {
         let unread = self.unlisted.iter().chain(self.write_only);
@@ -259,7 +288,7 @@ fn walk(
         match (want, have) {
             (Value::Object(want), Value::Object(have)) => walk(&path, want, have, rules, changes),
             (Value::Object(inner), Value::Null) if !inner.is_empty() => walk(&path, inner, &Map::new(), rules, changes),
-            _ if same(want, have) => {}
+            _ if rules.same(&path, want, have) => {}
             (_, Value::Null) if rules.untold.contains(&path.as_str()) => {}
             _ => {
                 let secret = rules.secret.contains(&path.as_str());
@@ -346,6 +375,25 @@ mod tests {
             1,
             "a number 0 is a value"
         );
+    }
+
+    #[test]
+    fn where_it_matters_what_is_off_is_not_what_is_absent() {
+        let rules = FieldRules {
+            exact: &["parameters"],
+            ..FieldRules::default()
+        };
+        let absent = map(json!({"parameters": {"on": true}}));
+        for off in [json!(false), json!(""), json!([])] {
+            let want = map(json!({"parameters": {"on": true, "off": off}, "other": off}));
+            let changes = diff(&want, &absent, rules);
+            assert_eq!(field_names(&changes), "parameters.off");
+            let unset = map(json!({"parameters": {"on": true, "off": null}}));
+            assert_eq!(field_names(&diff(&unset, &want, rules)), "parameters.off");
+        }
+        let nothing = map(json!({"parameters": {"on": null}}));
+        assert_eq!(diff(&nothing, &map(json!({})), rules), vec![]);
+        assert_eq!(diff(&absent, &absent, rules), vec![]);
     }
 
     #[test]

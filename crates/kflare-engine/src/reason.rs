@@ -22,10 +22,16 @@ reasons! {
     SYNCED = "Synced";
     /// The credential works and reaches the account.
     VALIDATED = "Validated";
-    /// The token Secret does not exist.
+    /// The token Secret, or a Secret that the spec reads, does not exist.
     SECRET_NOT_FOUND = "SecretNotFound";
     /// The token Secret lacks the key.
     TOKEN_KEY_MISSING = "TokenKeyMissing";
+    /// A Secret that the spec reads lacks the key.
+    SECRET_KEY_MISSING = "SecretKeyMissing";
+    /// A ConfigMap that the spec reads does not exist.
+    CONFIG_MAP_NOT_FOUND = "ConfigMapNotFound";
+    /// A ConfigMap that the spec reads lacks the key.
+    CONFIG_MAP_KEY_MISSING = "ConfigMapKeyMissing";
     /// The token is not valid.
     INVALID_TOKEN = "InvalidToken";
     /// The account does not allow the resource's namespace.
@@ -56,6 +62,8 @@ reasons! {
     API_ERROR = "APIError";
     /// Cloudflare's rate limit is exhausted; continues by itself.
     RATE_LIMITED = "RateLimited";
+    /// Cloudflare has accepted a change and is carrying it out.
+    UPDATING = "Updating";
     /// A defect in kflare.
     INTERNAL_ERROR = "InternalError";
     /// Created, with fields still to be set.

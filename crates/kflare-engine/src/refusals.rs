@@ -3,9 +3,10 @@
 //!
 //! What was refused is remembered in status as a fingerprint, so that a restart does not ask again either.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::json;
+use kflare_cloudflare::Client;
+use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::{
@@ -13,8 +14,9 @@ use crate::{
     digest,
     errors::Class,
     index::CollectionKey,
-    kind::Remote,
+    kind::{NaturalKey, Remote},
     object::{Object, ObjectKey},
+    plan::FieldRules,
     queue::backoff,
     reason::Reason,
     resolve::Prepared,
@@ -23,9 +25,20 @@ use crate::{
 /// Field of status.
 pub const FIELD: &str = "refused";
 
-/// Fingerprint of a create: what is asked for, what Cloudflare reports of its parents (a zone's plan), and what already stands
+/// Fingerprint of a create: what is asked for (of what no read may tell only a keyed hash), what Cloudflare reports of its parents (a zone's plan), and what already stands
 /// in that place.
-pub fn fingerprint(prepared: &Prepared, neighbours: &[Remote]) -> String {
+pub fn fingerprint(prepared: &Prepared, neighbours: &[Remote], client: &Client, rules: FieldRules) -> String {
+    let mut body = prepared.desired.body.clone();
+    let hidden: Map<String, Value> = rules
+        .write_only
+        .iter()
+        .filter_map(|field| body.remove_entry(*field))
+        .collect();
+    let hidden = if hidden.is_empty() {
+        None
+    } else {
+        client.seal(&Value::Object(hidden).to_string())
+    };
     let parents: BTreeMap<_, _> = prepared
         .parents
         .by_field
@@ -34,7 +47,12 @@ pub fn fingerprint(prepared: &Prepared, neighbours: &[Remote]) -> String {
         .collect();
     let mut others: Vec<_> = neighbours.iter().map(|it| json!([it.id, it.body])).collect();
     others.sort_by_key(ToString::to_string);
-    digest::fingerprint(&json!([prepared.desired.body, parents, others]))
+    digest::fingerprint(&json!([body, hidden, parents, others]))
+}
+
+/// Who stands in a place: ids and what they are there.
+pub fn standing(neighbours: &[Remote]) -> BTreeSet<(&str, &NaturalKey)> {
+    neighbours.iter().map(|it| (it.id.as_str(), &it.key)).collect()
 }
 
 /// Whether just this was refused before.

@@ -11,7 +11,8 @@ use crate::{
     errors::Class,
     mutation::{self, Mutation},
     object::Object,
-    pass::Next,
+    operations::FIELD,
+    pass::{Next, drop_ended},
     reason::Reason,
     refusals,
     status::{Ready, merge_patch, set_ready},
@@ -45,6 +46,7 @@ pub(crate) async fn write(
     ready: &Ready,
     next: Next,
 ) -> Next {
+    drop_ended(context, object, &mut status);
     set_ready(&mut status, object, ready, context.now());
     let status = Value::Object(status);
     let old = Value::Object(object.status.fields());
@@ -56,6 +58,9 @@ pub(crate) async fn write(
     match context.cluster.patch_status(object, &patch).await {
         Ok(written) => {
             tell_transition(context, object, &written, ready);
+            if written.status.get::<Value>(&[FIELD]).is_none() {
+                context.operations().cleared(&object.uid);
+            }
             context.wrote(written);
             next
         }
@@ -80,7 +85,7 @@ fn tell_transition(context: &Context, before: &Object, after: &Object, ready: &R
     if old.status == new.status && old.reason == new.reason {
         return;
     }
-    let good = new.status == "True" || ready.reason == Reason::PAUSED;
+    let good = new.status == "True" || ready.reason == Reason::PAUSED || ready.reason == Reason::UPDATING;
     let severity = if good { Severity::Normal } else { Severity::Warning };
     tracing::info!(ready = %new.status, reason = %new.reason, detail = %ready.message, "condition");
     event(

@@ -52,6 +52,8 @@ pub struct Prepared {
     pub collection: CollectionKey,
     /// What the user asks for that has no effect, a sentence each.
     pub notes: Vec<String>,
+    /// Fingerprint of the Secrets and ConfigMaps whose values are in `desired`, once they are.
+    pub inputs: Option<String>,
 }
 
 /// Prepares `object`, or says as a plan what it waits for or what is wrong with it.
@@ -131,6 +133,7 @@ pub fn prepare(
         policy,
         collection,
         notes,
+        inputs: None,
     })
 }
 
@@ -244,6 +247,15 @@ pub fn with_recorded(
     status.insert("cloudflareMetadata".to_owned(), Value::Object(metadata));
     let ownership = status.entry("ownership").or_insert_with(|| json!({}));
     ownership["scope"] = json!(scope);
+    object.status = status.into();
+    object
+}
+
+/// The status of `object` with nothing recorded, as a plan run needs it for the dependents of an object that is gone.
+pub fn without_recorded(object: &Object) -> Object {
+    let mut object = object.clone();
+    let mut status = object.status.fields();
+    status.remove("cloudflareMetadata");
     object.status = status.into();
     object
 }

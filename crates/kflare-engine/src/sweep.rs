@@ -158,7 +158,7 @@ pub(crate) async fn sweep(context: &Context, key: &CollectionKey, extent: Extent
     }
     // What has just failed is tried again by its own back-off, not by every check.
     let at_rest = |object: &&Arc<Object>| context.queue().failures(&object.key) == 0;
-    let few = members.len() <= FEW && !kind.descriptor().nature.ordered;
+    let few = members.len() <= FEW && !kind.descriptor().lists_for_few();
     if few || !kind.descriptor().listable || context.collections.is_refused(key) {
         return enqueue(context, members.iter().filter(at_rest));
     }
@@ -235,7 +235,8 @@ fn needs_pass(context: &Context, key: &CollectionKey, object: &Arc<Object>) -> b
     let unread = kind.descriptor().fields.unread(&prepared.desired.body);
     if !unread.is_empty() {
         // The list does not tell of these; that nothing has changed since our own write does, where Cloudflare says so.
-        let untouched = remote.revision.is_some() && remote.revision == recorded.applied.revision;
+        let marked = remote.revision.is_some() && remote.revision == recorded.applied.revision;
+        let untouched = marked && kind.descriptor().fields.mark_covers(&prepared.desired.body);
         if !untouched || !object.is_ready_at_generation() {
             return !failing;
         }

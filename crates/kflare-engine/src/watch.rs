@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::{Stream, StreamExt, stream, stream::BoxStream};
-use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::{
     Api, Client,
     api::{DynamicObject, PartialObjectMeta},
@@ -34,6 +34,8 @@ pub(crate) enum Fed {
     Resource(Event<DynamicObject>),
     /// About a Secret.
     Secret(Event<PartialObjectMeta<Secret>>),
+    /// About a ConfigMap.
+    ConfigMap(Event<PartialObjectMeta<ConfigMap>>),
     /// About a Namespace.
     Namespace(Event<PartialObjectMeta<Namespace>>),
     /// The watch failed, and goes on by itself.
@@ -57,6 +59,8 @@ pub(crate) enum Watched {
     Kind { kind: Arc<str>, namespace: Option<String> },
     /// Secrets, in one namespace or in all.
     Secrets { namespace: Option<String> },
+    /// ConfigMaps of all namespaces.
+    ConfigMaps,
     /// Namespaces.
     Namespaces,
 }
@@ -68,6 +72,7 @@ impl Watched {
         match self {
             Self::Kind { kind, namespace } => format!("{kind}{}", within(namespace)),
             Self::Secrets { namespace } => format!("Secret{}", within(namespace)),
+            Self::ConfigMaps => "ConfigMap".to_owned(),
             Self::Namespaces => "Namespace".to_owned(),
         }
     }
@@ -102,6 +107,16 @@ pub(crate) fn secrets(client: &Client, namespace: Option<&str>, chance: &Chance)
     steady(
         move || watcher(api.clone(), config().page_size(100)).boxed(),
         Fed::Secret,
+        chance,
+    )
+}
+
+/// Starts a watch on the metadata of ConfigMaps.
+pub(crate) fn config_maps(client: &Client, chance: &Chance) -> BoxStream<'static, Fed> {
+    let api: Api<PartialObjectMeta<ConfigMap>> = Api::all(client.clone());
+    steady(
+        move || watcher(api.clone(), config().page_size(100)).boxed(),
+        Fed::ConfigMap,
         chance,
     )
 }

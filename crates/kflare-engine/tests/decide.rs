@@ -269,6 +269,11 @@ fn table() {
             "blocked AlreadyExists content",
         ),
         (
+            "several of a kind exist",
+            case().seen([other("x"), remote("y", "192.0.2.8", 1)]).exclusive(),
+            "blocked AlreadyExists content",
+        ),
+        (
             "one of a kind exists, held",
             case().seen([other("x")]).exclusive().held("x").adoption(Never),
             "blocked AlreadyClaimed",

@@ -47,12 +47,9 @@ const MANAGED_BY: [&str; 6] = [
 /// How records are compared.
 pub(crate) const FIELDS: FieldRules = FieldRules {
     immutable: &["type"],
-    secret: &[],
-    after_create: &[],
     // An answer in bare text does not say how it is cut.
     untold: &[dns::STRINGS],
-    unlisted: &[],
-    write_only: &[],
+    ..FieldRules::PLAIN
 };
 
 /// How many records a message names.

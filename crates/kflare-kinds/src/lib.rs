@@ -6,9 +6,20 @@ pub mod account;
 pub mod account_objects;
 pub mod dns;
 pub mod dns_record;
+pub mod ip_list;
+pub mod managed_transform;
+pub mod network;
+pub mod rules;
+pub mod workers;
 pub mod zone;
+mod zone;
 
 use kflare_engine::{Kinds, erase, kind::Kind};
+
+use rules::{
+    RuleAdapter, cache::Cache, configuration::Configuration, managed_ruleset::Managed, origin::Origin,
+    rate_limit::RateLimit, redirect::Redirect, transform::Transform, waf_custom::WafCustom,
+};
 
 /// All kinds.
 pub fn kinds() -> Kinds {
@@ -45,6 +56,18 @@ fn all() -> impl Iterator<Item = Box<dyn Kind>> {
         erase(account_objects::kv::NamespaceAdapter::new()),
         erase(account_objects::r2::BucketAdapter::new()),
         erase(account_objects::d1::DatabaseAdapter::new()),
+        erase(RuleAdapter::<WafCustom>::new()),
+        erase(RuleAdapter::<RateLimit>::new()),
+        erase(RuleAdapter::<Managed>::new().with_conflicts("RulesetConflict")),
+        erase(RuleAdapter::<Transform>::new()),
+        erase(RuleAdapter::<Redirect>::new()),
+        erase(RuleAdapter::<Cache>::new()),
+        erase(RuleAdapter::<Configuration>::new()),
+        erase(RuleAdapter::<Origin>::new()),
+        erase(managed_transform::ManagedTransformAdapter::new()),
+        erase(ip_list::IPListAdapter::new()),
+        erase(workers::script::ScriptAdapter::new()),
+        erase(workers::route::RouteAdapter::new()),
     ]
     .into_iter()
 }

@@ -186,8 +186,13 @@ fn unknown_zone(wanted: Permission) -> Refusal {
     if is_core(wanted) {
         crate::areas::zones::unknown()
     } else {
-        Refusal::new(404, 1003, "Invalid or missing zone id.")
+        no_zone()
     }
+}
+
+/// A zone that is not there, as most products say it.
+pub(crate) fn no_zone() -> Refusal {
+    Refusal::new(404, 1003, "Invalid or missing zone id.")
 }
 
 /// No permission for a zone or account.
@@ -196,7 +201,7 @@ pub(crate) fn unauthorized() -> Refusal {
 }
 
 /// No permission for anything else.
-fn forbidden() -> Refusal {
+pub(crate) fn forbidden() -> Refusal {
     Refusal::new(403, 10_000, "Authentication error")
 }
 

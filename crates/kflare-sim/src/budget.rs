@@ -119,6 +119,21 @@ impl Policy {
     pub(crate) fn is_silent(self) -> bool {
         self.name.is_empty()
     }
+    /// Seen live on uploads of Workers.
+    pub(crate) const WORKERS_SCRIPT_UPLOAD: Self = Self {
+        name: "workers_script_upload",
+        quota: 180_000,
+    };
+    /// Seen live on deletions of Workers.
+    pub(crate) const WORKERS_SCRIPT_MODIFY: Self = Self {
+        name: "workers_script_modify",
+        quota: 180_000,
+    };
+    /// Seen live on the workers.dev switch.
+    pub(crate) const WORKERS_ROUTE_UPDATE: Self = Self {
+        name: "workers_route_update",
+        quota: 180_000,
+    };
 
     /// The value of the `Ratelimit` header; with a wait when the budget is spent.
     pub(crate) fn remaining(self, retry_after: Option<u64>) -> String {

@@ -25,6 +25,8 @@ pub struct SimConfig {
     pub activation: Activation,
     /// How long a downgrade of a zone's plan stays pending.
     pub billing_period: Duration,
+    /// How long operations on the items of a list take.
+    pub bulk_operations: BulkOperations,
     /// Which of several forms, each seen at Cloudflare, answers take.
     pub quirks: Quirks,
     /// How far back a stale list can look.
@@ -52,6 +54,7 @@ impl Default for SimConfig {
             dropped: Dropped::Hang,
             activation: Activation::default(),
             billing_period: Duration::from_hours(30 * 24),
+            bulk_operations: BulkOperations::default(),
             quirks: Quirks::default(),
             history: Duration::from_hours(1),
             call_log_limit: 100_000,
@@ -133,6 +136,24 @@ pub enum CheckOutcome {
     StaysPending,
 }
 
+/// How long an operation on the items of a list takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BulkOperations {
+    /// How long it is `pending` once its turn has come.
+    pub pending: Duration,
+    /// How long it is `running` then.
+    pub running: Duration,
+}
+
+impl Default for BulkOperations {
+    fn default() -> Self {
+        Self {
+            pending: Duration::from_millis(500),
+            running: Duration::from_millis(1_500),
+        }
+    }
+}
+
 /// Forms of answers that differ between accounts, ages of records and versions of the API. Clients have to cope with all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -151,6 +172,16 @@ pub struct Quirks {
     pub r2_location: LocationForm,
     /// How lifecycle rules of buckets are answered.
     pub r2_lifecycle: LifecycleForm,
+    /// How the logging of rules is answered.
+    pub rule_logging: RuleLoggingForm,
+    /// How the query strings of a cache key are answered.
+    pub query_strings: QueryStringForm,
+    /// What becomes of a write of list items while another one of the account is under way.
+    pub list_writes: ListWrites,
+    /// How the items of a list are answered.
+    pub list_items: ListItemForm,
+    /// The order in which the bindings of a Worker are answered.
+    pub worker_bindings: BindingOrder,
 }
 
 /// Forms of TXT content.
@@ -236,4 +267,61 @@ pub enum LifecycleForm {
     AsSent,
     /// With empty transitions in the place of those that were not sent.
     Padded,
+}
+
+/// Forms of the logging of rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleLoggingForm {
+    /// A rule that skips always has it, on where it was not sent.
+    #[default]
+    Filled,
+    /// Only where it is on.
+    Sparse,
+}
+
+/// Forms of the query strings of a cache key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueryStringForm {
+    /// As they were sent: `{"list": [...]}` or `{"all": true}`.
+    #[default]
+    AsSent,
+    /// A bare list, in which `"*"` means all.
+    Bare,
+}
+
+/// What becomes of a write of list items while another one is under way. Cloudflare documents both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ListWrites {
+    /// Refused with 429 while any operation of the account has not ended (the newer documents).
+    #[default]
+    Refused,
+    /// Queued, first in, first out for each list (the older ones).
+    Queued,
+}
+
+/// Forms of the items of a list of addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ListItemForm {
+    /// With what they have.
+    #[default]
+    Plain,
+    /// With an empty `hostname`, `redirect` and `comment` too, as Terraform's provider had to cope with.
+    Padded,
+}
+
+/// Orders of a Worker's bindings. Cloudflare promises none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BindingOrder {
+    /// As they were uploaded (seen live).
+    #[default]
+    AsSent,
+    /// By name.
+    Sorted,
+    /// By name, last first.
+    Reversed,
 }

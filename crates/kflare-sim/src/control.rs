@@ -36,10 +36,14 @@ pub(crate) fn router(simulator: Simulator) -> Router {
         .route("/quirks", get(quirks).put(set_quirks))
         .route("/foreign", post(foreign))
         .route("/accounts/{account}/r2/{bucket}/objects", put(set_objects))
+        .route("/accounts/{account}/workers/{name}", get(worker))
         .route("/zones/{zone}/activate", post(activate))
         .route("/zones/{zone}/plan", put(set_plan))
         .route("/zones/{zone}/records", get(records).post(create_record))
         .route("/zones/{zone}/records/{id}", patch(patch_record).delete(delete_record))
+        .merge(crate::areas::lists::control())
+        .merge(crate::areas::managed_headers::control())
+        .merge(crate::areas::rulesets::router())
         .with_state(simulator)
 }
 
@@ -213,6 +217,10 @@ async fn set_objects(
     let jurisdiction = objects.jurisdiction.as_deref().unwrap_or("default");
     sim.set_objects(&account, jurisdiction, &bucket, objects.count)
         .map(|()| StatusCode::NO_CONTENT)
+}
+
+async fn worker(State(sim): Sim, Path((account, name)): Path<(String, String)>) -> Result<Json<Value>, ControlError> {
+    sim.worker(&account, &name).map(Json).ok_or_else(|| not_found("Worker"))
 }
 
 async fn activate(State(sim): Sim, Path(zone): Path<String>) -> Result<StatusCode, Refusal> {

@@ -17,6 +17,16 @@ pub struct ApiError {
     /// Causes, where the error only wraps them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub error_chain: Vec<ApiError>,
+    /// Where in the request body it is, where Cloudflare says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<ErrorSource>,
+}
+
+/// The place of an error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorSource {
+    /// A JSON pointer into the request body.
+    pub pointer: String,
 }
 
 impl ApiError {
@@ -25,7 +35,16 @@ impl ApiError {
             code,
             message: message.into(),
             error_chain: Vec::new(),
+            source: None,
         }
+    }
+
+    /// The same error, at a place in the request body.
+    pub(crate) fn at(mut self, pointer: &str) -> Self {
+        self.source = (!pointer.is_empty()).then(|| ErrorSource {
+            pointer: pointer.to_owned(),
+        });
+        self
     }
 }
 
@@ -86,6 +105,12 @@ pub(crate) enum ReplyBody {
         content_type: &'static str,
         text: String,
     },
+    /// No body at all.
+    Empty,
+    Bytes {
+        content_type: String,
+        bytes: Bytes,
+    },
 }
 
 impl Reply {
@@ -100,6 +125,29 @@ impl Reply {
             },
             retry_after: None,
         }
+    }
+
+    /// A success without a body: 204.
+    pub(crate) fn no_content() -> Self {
+        Self {
+            status: 204,
+            body: ReplyBody::Empty,
+            retry_after: None,
+        }
+    }
+
+    /// One page of a list that is followed by cursors: `result_info.cursors`.
+    pub(crate) fn cursor_page(items: Vec<Value>, cursors: Map<String, Value>) -> Self {
+        let mut reply = Self::object(Value::Array(items));
+        if let ReplyBody::Result { info, .. } = &mut reply.body {
+            *info = Some(Map::from_iter([("cursors".to_owned(), Value::Object(cursors))]));
+        }
+        reply
+    }
+
+    pub(crate) fn with_status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
     }
 
     /// One page of a list, with `total_pages`.
@@ -156,17 +204,34 @@ impl Reply {
         }
     }
 
+    /// Something that is no JSON.
+    pub(crate) fn bytes(content_type: String, bytes: Bytes) -> Self {
+        Self {
+            status: 200,
+            body: ReplyBody::Bytes { content_type, bytes },
+            retry_after: None,
+        }
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    pub(crate) fn encode(self) -> (&'static str, Bytes) {
+    pub(crate) fn encode(self) -> (String, Bytes) {
         // Zones answer bare `application/json` (seen live); DNS records are assumed to do the same.
         const JSON: &str = "application/json";
         let value = match self.body {
-            ReplyBody::Text { content_type, text } => return (content_type, Bytes::from(text)),
+            ReplyBody::Text { content_type, text } => return (content_type.to_owned(), Bytes::from(text)),
+            ReplyBody::Bytes { content_type, bytes } => return (content_type, bytes),
+            ReplyBody::Empty => return (JSON.to_owned(), Bytes::new()),
             ReplyBody::Errors(errors) => {
-                json!({ "success": false, "errors": errors, "messages": [], "result": null })
+                // Refusals that point into the body were seen with null here.
+                let messages = if errors.iter().any(|error| error.source.is_some()) {
+                    Value::Null
+                } else {
+                    json!([])
+                };
+                json!({ "success": false, "errors": errors, "messages": messages, "result": null })
             }
             ReplyBody::BareErrors(errors) => json!({ "success": false, "errors": errors }),
             ReplyBody::Result { result, messages, info } => {
@@ -181,6 +246,6 @@ impl Reply {
                 Value::Object(envelope)
             }
         };
-        (JSON, Bytes::from(value.to_string()))
+        (JSON.to_owned(), Bytes::from(value.to_string()))
     }
 }

@@ -5,7 +5,7 @@ use http::HeaderMap;
 use http::request::Parts;
 use serde_json::{Value, json};
 
-use crate::areas::{tokens, zones};
+use crate::areas::{lists, tokens, zones};
 use crate::auth::{self, Caller};
 use crate::budget::Policy;
 use crate::calls::{CallRecord, Delivery, Effect};
@@ -42,6 +42,7 @@ pub(crate) struct Answer {
 pub(crate) fn take_in(core: &mut Core, parts: &Parts, body: &Bytes) -> Exchange {
     let now = core.config.clock.now();
     zones::settle(&mut core.world, core.config.activation, now);
+    lists::settle(&mut core.world, now);
     let path = parts.uri.path();
     let path_and_query = parts.uri.path_and_query().map_or(path, http::uri::PathAndQuery::as_str);
     let query = Query::parse(parts.uri.query());
@@ -207,6 +208,7 @@ pub(crate) fn handle(
         quirks: core.config.quirks,
         activation: core.config.activation,
         billing_period: core.config.billing_period,
+        bulk_operations: core.config.bulk_operations,
         now,
         view,
     })
@@ -218,6 +220,9 @@ fn empty(reply: &mut Reply, totals: Totals) {
     {
         list.clear();
         if let Some(info) = info {
+            if info.remove("cursors").is_some() {
+                return;
+            }
             info.remove("cursor");
             if info.contains_key("count") {
                 info.insert("count".into(), json!(0));
@@ -278,7 +283,7 @@ fn finish(reply: Reply, policy: Policy, now: jiff::Timestamp, ray: &str) -> Answ
     let retry_after = reply.retry_after;
     let (content_type, body) = reply.encode();
     let mut headers = vec![
-        ("content-type", content_type.to_owned()),
+        ("content-type", content_type),
         ("date", http_date(now)),
         ("server", "cloudflare".to_owned()),
         ("cf-ray", ray.to_owned()),

@@ -326,7 +326,11 @@ impl Faults {
 impl Armed {
     fn matches(&self, probe: &Probe<'_>) -> bool {
         let wanted = &self.state.spec.matches;
-        let is_about_lists = matches!(self.state.spec.fault, Fault::StaleList { .. } | Fault::EmptyList { .. });
+        let fits_answer = match self.state.spec.fault {
+            Fault::StaleList { .. } => probe.answers != Answers::Other,
+            Fault::EmptyList { .. } => probe.answers == Answers::List,
+            _ => true,
+        };
         wanted
             .method
             .as_ref()
@@ -344,6 +348,6 @@ impl Armed {
                 .as_ref()
                 .is_none_or(|id| Some(id.as_str()) == probe.token_id)
             && wanted.page.is_none_or(|page| page == probe.page)
-            && (!is_about_lists || probe.answers == Answers::List)
+            && fits_answer
     }
 }

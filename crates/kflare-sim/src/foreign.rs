@@ -25,6 +25,9 @@ pub struct ForeignCall {
     /// The body.
     #[serde(default)]
     pub body: Option<Value>,
+    /// The body, where it is not JSON; its content type is among the headers.
+    #[serde(skip)]
+    pub raw: Option<Vec<u8>>,
     /// Headers that matter to the route, such as `cf-r2-jurisdiction`.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
@@ -45,6 +48,16 @@ impl ForeignCall {
     pub fn body(mut self, body: Value) -> Self {
         self.body = Some(body);
         self
+    }
+
+    /// With a body that is not JSON.
+    #[must_use]
+    pub fn raw(self, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            raw: Some(body.into()),
+            ..self
+        }
+        .header("content-type", content_type)
     }
 
     /// With a header.
@@ -77,10 +90,11 @@ impl Simulator {
         let Found::Route(route, params) = route::find(&call.method, &segments) else {
             return Err(unknown());
         };
-        let body = call
-            .body
-            .as_ref()
-            .map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
+        let body = match (&call.raw, &call.body) {
+            (Some(raw), _) => Bytes::from(raw.clone()),
+            (None, Some(body)) => Bytes::from(body.to_string()),
+            (None, None) => Bytes::new(),
+        };
         let reply = self.with(|core| {
             let caller = Caller::of_everything(&core.world);
             let message = Message {
@@ -93,10 +107,32 @@ impl Simulator {
         match reply.body {
             ReplyBody::Result { result, .. } => Ok(result),
             ReplyBody::Text { text, .. } => Ok(Value::String(text)),
+            ReplyBody::Empty | ReplyBody::Bytes { .. } => Ok(Value::Null),
             ReplyBody::Errors(errors) | ReplyBody::BareErrors(errors) => Err(Refusal {
                 status: reply.status,
                 errors,
             }),
         }
+    }
+
+    /// The Workers of an account (by id or name), as lists show them, by name.
+    pub fn workers(&self, account: &str) -> Vec<Value> {
+        self.with(|core| {
+            let id = core.world.find_account(account).unwrap_or_default();
+            let scripts = core.world.scripts(&id, None);
+            scripts
+                .iter()
+                .map(|script| crate::areas::workers::shown(script))
+                .collect()
+        })
+    }
+
+    /// Everything that is held of a Worker, code and secret texts included. `None`: there is no such account or Worker.
+    pub fn worker(&self, account: &str, name: &str) -> Option<Value> {
+        self.with(|core| {
+            let id = core.world.find_account(account)?;
+            let script = core.world.script(&id, name)?;
+            Some(crate::areas::workers::revealed(script))
+        })
     }
 }

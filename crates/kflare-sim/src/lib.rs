@@ -31,26 +31,31 @@ mod state;
 mod time;
 
 pub use areas::dns::RecordType;
+pub use areas::rulesets::{Phase, RulesetKind, RulesetSeed};
 pub use areas::stores::seed::{BucketSeed, DatabaseSeed, KvNamespaceSeed};
 pub use budget::RateLimit;
 pub use calls::{CallRecord, Delivery, Effect};
 pub use clock::{Clock, SystemClock, VirtualClock};
 pub use config::{
-    Activation, CheckOutcome, DnsErrorForm, Dropped, FlagsForm, Latency, LifecycleForm, LocationForm, ParamsForm,
-    Quirks, SettingsForm, SimConfig, TxtForm,
+    Activation, BindingOrder, BulkOperations, CheckOutcome, DnsErrorForm, Dropped, FlagsForm, Latency, LifecycleForm,
+    ListItemForm, ListWrites, LocationForm, ParamsForm, QueryStringForm, Quirks, RuleLoggingForm, SettingsForm,
+    SimConfig, TxtForm,
 };
-pub use envelope::{ApiError, Refusal};
+pub use envelope::{ApiError, ErrorSource, Refusal};
 pub use fault::{Fault, FaultError, FaultMatch, FaultSpec, FaultState, Totals};
 pub use foreign::ForeignCall;
 pub use persist::StateError;
 pub use plan::Plan;
-pub use seed::{AccountSeed, RecordSeed, Seed, SeedError, Seeded, TokenSeed, UserSeed, ZoneSeed};
+pub use seed::{
+    AccountSeed, BindableSeed, ListItemSeed, ListSeed, ModuleSeed, RecordSeed, Seed, SeedError, Seeded, TokenSeed,
+    UserSeed, WorkerRouteSeed, WorkerSeed, ZoneSeed,
+};
 pub use serve::{ServeOptions, SimError, SimOptions, TlsFiles, run, serve};
 pub use service::{ConnectionReset, SimService};
 pub use simulator::Simulator;
 pub use state::{
-    AccountType, Area, Grant, Level, Permission, Scope, Subscription, TokenStatus, UnknownPermission, ZoneStatus,
-    ZoneType,
+    AccountType, Area, Grant, Level, ListKind, Permission, Scope, Subscription, TokenStatus, UnknownPermission,
+    ZoneStatus, ZoneType,
 };
 
 /// Method and path template of every modelled route.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::areas;
 use crate::auth::{Access, Caller};
 use crate::budget::Policy;
-use crate::config::{Activation, Quirks};
+use crate::config::{Activation, BulkOperations, Quirks};
 use crate::envelope::{Refusal, Reply};
 use crate::ids::is_hex32;
 use crate::paging::Query;
@@ -31,10 +31,11 @@ pub(crate) struct Route {
     pub(crate) handler: Handler,
 }
 
-/// What a route answers with: lists can be stale or empty by fault.
+/// What a route answers with: lists can be stale or empty by fault, the rules of a ruleset stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answers {
     List,
+    Rules,
     Other,
 }
 
@@ -51,6 +52,7 @@ pub(crate) struct Call<'a> {
     pub(crate) quirks: Quirks,
     pub(crate) activation: Activation,
     pub(crate) billing_period: Duration,
+    pub(crate) bulk_operations: BulkOperations,
     pub(crate) now: Timestamp,
     /// The past that lists are to show.
     pub(crate) view: Option<Point>,
@@ -103,13 +105,22 @@ impl Params {
 }
 
 /// Parameters whose values are 32 hex digits.
-const HEX_IDS: [&str; 4] = ["account_id", "zone_id", "dns_record_id", "namespace_id"];
+const HEX_IDS: [&str; 8] = [
+    "account_id",
+    "zone_id",
+    "dns_record_id",
+    "namespace_id",
+    "list_id",
+    "ruleset_id",
+    "rule_id",
+    "route_id",
+];
 
 /// Every modelled route.
 pub(crate) fn routes() -> &'static [&'static Route] {
     static ROUTES: OnceLock<Vec<&'static Route>> = OnceLock::new();
     ROUTES.get_or_init(|| {
-        let areas: [&'static [Route]; 7] = [
+        let areas: [&'static [Route]; 12] = [
             &areas::accounts::ROUTES,
             &areas::tokens::ROUTES,
             &areas::zones::ROUTES,
@@ -117,6 +128,11 @@ pub(crate) fn routes() -> &'static [&'static Route] {
             &areas::stores::kv::ROUTES,
             &areas::stores::r2::ROUTES,
             &areas::stores::d1::ROUTES,
+            &areas::rulesets::ROUTES,
+            &areas::lists::ROUTES,
+            &areas::managed_headers::ROUTES,
+            &areas::workers::ROUTES,
+            &areas::worker_routes::ROUTES,
         ];
         areas.into_iter().flatten().collect()
     })

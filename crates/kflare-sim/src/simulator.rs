@@ -12,10 +12,10 @@ use tokio::sync::watch;
 
 use crate::areas::dns::{Change, Managed, Quota, Writer};
 use crate::areas::stores::{d1, kv, r2};
-use crate::areas::zones;
+use crate::areas::{lists, managed_headers, zones};
 use crate::budget::{Budgets, RateLimit};
 use crate::calls::{CallLog, CallRecord};
-use crate::config::{Quirks, SimConfig};
+use crate::config::{BulkOperations, Quirks, SimConfig};
 use crate::envelope::Refusal;
 use crate::fault::{FaultError, FaultSpec, FaultState, Faults};
 use crate::plan::Plan;
@@ -176,6 +176,7 @@ impl Simulator {
             core.config.clock.advance(by);
             let now = core.config.clock.now();
             zones::settle(&mut core.world, core.config.activation, now);
+            lists::settle(&mut core.world, now);
             now
         })
     }
@@ -192,6 +193,11 @@ impl Simulator {
             core.config.rate_limit = limit;
             core.budgets.clear();
         });
+    }
+
+    /// Sets how long operations on list items take that are asked for from now on.
+    pub fn set_bulk_operations(&self, durations: BulkOperations) {
+        self.with(|core| core.config.bulk_operations = durations);
     }
 
     /// Sets the forms of answers.
@@ -359,6 +365,15 @@ impl Simulator {
             let records = core.world.records(&zone.id);
             let records: Vec<Value> = records.iter().map(|record| record.render(core.config.quirks)).collect();
             shown.insert("records".into(), records.into());
+            let rulesets = core.world.rulesets(&zone.id, None);
+            let rulesets: Vec<Value> = rulesets
+                .iter()
+                .map(|ruleset| ruleset.render(core.config.quirks))
+                .collect();
+            shown.insert("rulesets".into(), rulesets.into());
+            shown.insert("managed_transforms".into(), managed_headers::render(zone, &core.world));
+            let routes = core.world.worker_routes(&zone.id, None);
+            shown.insert("worker_routes".into(), json!(routes));
             Value::Object(shown)
         });
         let tokens = held.tokens.values().map(|token| {
@@ -374,6 +389,11 @@ impl Simulator {
             .users
             .values()
             .map(|user| json!({ "id": user.id, "email": user.email, "accounts": user.accounts }));
+        let workers = held
+            .accounts
+            .keys()
+            .flat_map(|account| core.world.scripts(account, None));
+        let workers = workers.map(|script| crate::areas::workers::shown(&script));
         json!({
             "now": core.config.clock.now(),
             "accounts": held.accounts.values().collect::<Vec<_>>(),
@@ -383,6 +403,8 @@ impl Simulator {
             "kv_namespaces": namespaces,
             "r2_buckets": buckets,
             "d1_databases": databases,
+            "lists": lists::dump(&core.world),
+            "workers": workers.collect::<Vec<_>>(),
         })
     }
 }

@@ -16,16 +16,23 @@ use std::{
 
 /// The cases that touch a kind or the controller itself.
 #[rustfmt::skip]
-const IN_SCOPE: [u32; 72] = [
+const IN_SCOPE: &[u32] = &[
     1, 4, 5, 7, 9, 10, 13, 14, 15, 17, 19, 21, 22, 24, 26, 27, 28, 29, 31, 73,
+    // Rulesets.
+    35, 36, 38, 39, 42,
+    // Workers.
+    76, 78, 82, 83, 84, 85, 87,
+    // R2, KV, D1.
     88, 89, 90, 92, 93, 95, 96, 98,
+    // Lists.
+    99, 102, 103, 104,
     105, 106, 107, 110, 113, 114, 115, 116, 118, 119, 120, 122, 124, 126, 127, 129, 130, 132, 133, 135,
     136, 139, 140, 142, 143, 145, 146, 147, 148, 150, 151, 154, 155, 156, 157, 158, 159, 160, 161, 162,
     163, 164, 165, 166,
 ];
 
 fn in_scope() -> BTreeSet<u32> {
-    IN_SCOPE.into_iter().collect()
+    IN_SCOPE.iter().copied().collect()
 }
 
 fn root() -> PathBuf {

@@ -32,6 +32,11 @@ fn five_thousand_records_are_checked_in_two_calls_and_found_again_in_five_withou
 }
 
 #[test]
+fn a_hundred_waf_rules_cost_an_edit_each_and_hardly_a_read() {
+    assert_within_bounds(counted::hundred_waf_rules());
+}
+
+#[test]
 fn a_standby_works_twelve_seconds_after_a_kill_and_two_after_a_stop() {
     assert_within_bounds(counted::takeover());
 }

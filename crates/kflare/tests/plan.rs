@@ -201,6 +201,30 @@ fn what_depends_on_something_new_is_planned_too() {
     );
 }
 
+/// Records of a zone that is gone are planned with the zone that is to be made in its place.
+#[test]
+fn what_depends_on_something_that_is_gone_is_planned_as_new() {
+    let cloud = cloud();
+    let spec = "spec: {name: example.org, accountRef: {name: main}}";
+    let [zone, was_there] = ["f", "e"].map(|digit| digit.repeat(32));
+    let status = |metadata: &str, scope: &str| {
+        format!(
+            "status: {{cloudflareMetadata: {{{metadata}}}, ownership: {{account: main, scope: {scope}, origin: Created}}}}"
+        )
+    };
+    let address = "type: A, content: 192.0.2.1";
+    let was_there = record("www", "", address).replace("---", &status(&format!("recordID: {was_there}"), &zone));
+    let records = was_there + "\n---\n" + &record("mail", "", address);
+    let manifests = manifests("", &records).replace("example.com", "example.org");
+    let with_status = format!("{spec}\n{}", status(&format!("zoneID: {zone}"), ACCOUNT));
+    assert!(manifests.contains(spec));
+    let output = cloud.plan(&manifests.replace(spec, &with_status), &["-o", "json"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    let planned: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let made = planned.iter().filter(|it| it["plan"]["action"] == "create").count();
+    assert_eq!(made, 3, "{planned:#?}");
+}
+
 #[test]
 fn a_refused_token_and_a_bad_manifest_end_with_one_clear_line() {
     let cloud = cloud();

@@ -7,7 +7,12 @@ pub mod accounts;
 pub mod d1;
 pub mod dns;
 pub mod kv;
+pub mod lists;
+pub mod managed_headers;
 pub mod r2;
+pub mod rulesets;
+pub mod worker_routes;
+pub mod workers;
 pub mod zones;
 
 use jiff::Timestamp;

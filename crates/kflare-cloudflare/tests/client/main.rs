@@ -16,3 +16,5 @@ mod paging;
 mod script;
 #[cfg(test)]
 mod sockets;
+#[cfg(test)]
+mod workers;

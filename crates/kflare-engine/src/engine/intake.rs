@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::Run;
 use crate::{
     index::Wake,
+    inputs::{InputKey, InputKind},
     object::{Object, ObjectKey, SecretKey},
     queue::Priority,
     watch::{Fed, FeedId, Watched},
@@ -35,6 +36,7 @@ impl Run {
                 self.take_resource(id, event);
             }
             Fed::Secret(event) => self.take_secret(id, event),
+            Fed::ConfigMap(event) => self.take_config_map(id, event),
             Fed::Namespace(event) => self.take_namespace(id, event),
             Fed::Failed(trouble) => {
                 let resource = self.watched.get(id).map(Watched::label).unwrap_or_default();
@@ -144,6 +146,12 @@ impl Run {
                 (secret, String::new(), true)
             }
         };
+        let input = InputKey {
+            kind: InputKind::Secret,
+            namespace: secret.namespace.clone(),
+            name: secret.name.clone(),
+        };
+        self.take_input(input, (!deleted).then(|| version.clone()));
         let users = self.context.index().secret_users(&secret);
         if users.is_empty() {
             self.secret_versions.remove(&secret);
@@ -166,6 +174,42 @@ impl Run {
             drop(index);
             wakes.push((user, Priority::UserChange));
         }
+        if self.working {
+            self.context.wake_all(wakes);
+        }
+    }
+
+    fn take_config_map(
+        &mut self,
+        id: FeedId,
+        event: WatchEvent<kube::api::PartialObjectMeta<k8s_openapi::api::core::v1::ConfigMap>>,
+    ) {
+        let key = |meta: &kube::api::PartialObjectMeta<_>| {
+            InputKey::new(
+                InputKind::ConfigMap,
+                &meta.namespace().unwrap_or_default(),
+                &meta.name_any(),
+            )
+        };
+        match event {
+            WatchEvent::Init => {}
+            WatchEvent::InitDone => {
+                if let Some(state) = self.states.get_mut(id) {
+                    state.listed = true;
+                    state.synced = true;
+                }
+                self.begin_if_ready();
+            }
+            WatchEvent::Apply(meta) | WatchEvent::InitApply(meta) => {
+                self.take_input(key(&meta), Some(meta.resource_version().unwrap_or_default()));
+            }
+            WatchEvent::Delete(meta) => self.take_input(key(&meta), None),
+        }
+    }
+
+    /// A Secret or ConfigMap has another version, or is gone: whoever reads it looks anew.
+    fn take_input(&self, key: InputKey, version: Option<String>) {
+        let wakes = self.context.index().note_input(key, version);
         if self.working {
             self.context.wake_all(wakes);
         }

@@ -255,6 +255,7 @@ impl Engine {
             Watched::Secrets { namespace: None },
             watch::secrets(&self.client, None, chance),
         ));
+        feeds.push((Watched::ConfigMaps, watch::config_maps(&self.client, chance)));
         feeds.push((Watched::Namespaces, watch::namespaces(&self.client, chance)));
         feeds
     }
@@ -311,6 +312,7 @@ impl Run {
         if !self.synced() {
             return;
         }
+        self.context.index().settle_inputs();
         self.readiness.0.store(true, Ordering::Relaxed);
         if self.working || !self.leadership.leads() {
             return;
@@ -334,7 +336,8 @@ impl Run {
                 let at_rest = object.is_ready_at_generation()
                     && !asked
                     && is_paused(&object) == (object.ready().reason == "Paused")
-                    && sweep::settled(&object, kind);
+                    && sweep::settled(&object, kind)
+                    && self.context.index().inputs_are_current(&object);
                 // What cannot be listed is checked by a pass of its own, after the others.
                 match (at_rest, kind.descriptor().listable) {
                     (true, true) => None,

@@ -1,5 +1,7 @@
 //! One pass over one resource that is to exist: prepare, observe, decide, execute, report.
 
+mod follow;
+mod inputs;
 mod marks;
 mod outcome;
 
@@ -23,7 +25,8 @@ use crate::{
     kind::{Kind, Lifecycle, Remote, Write, Written},
     mutation::{self, Mutation},
     object::{Object, ObjectKey, Origin, Recorded},
-    observe::{FEW, FRESH, FRESH_ENOUGH, Look, observe},
+    observe::{FEW, FRESH, FRESH_ENOUGH, Look, Proof, observe},
+    operations::{Started, UnderWay},
     plan::{Change, Plan, diff, field_names},
     policy::{DriftCheck, Mode, is_paused},
     queue::Priority,
@@ -33,6 +36,7 @@ use crate::{
     status::Ready,
 };
 
+pub(crate) use follow::drop_ended;
 use outcome::Stage;
 
 /// Without drift checks, what was refused is looked at that often.
@@ -92,6 +96,13 @@ impl Pass<'_> {
             Ok(prepared) => prepared,
             Err(plan) => return Ok(self.report_blocked(&object, &plan).await),
         };
+        let mut prepared = prepared;
+        if self.is_as_written(&object, &prepared).await? {
+            return Ok(Next::Settled);
+        }
+        if let Some(plan) = self.fill(&object, &mut prepared).await? {
+            return Ok(self.report_blocked(&object, &plan).await);
+        }
         let mut object = object;
         let manages = prepared.policy.mode == Mode::Manage;
         if self.kind.descriptor().provides_credential && manages {
@@ -100,6 +111,9 @@ impl Pass<'_> {
         }
         let client = self.client(&prepared).await?;
         let work = Work { prepared, client };
+        if let Some(next) = self.follow(&object, &work).await? {
+            return Ok(next);
+        }
         let echo =
             object.annotation(names::RECONCILE_AT) != object.status.get::<String>(&["lastReconcileAt"]).as_deref();
         let now = Instant::now();
@@ -172,37 +186,53 @@ impl Pass<'_> {
         })
     }
 
-    async fn plan(&self, object: &Arc<Object>, work: &Work, freshness: Freshness) -> Result<(Plan, Observed), Failure> {
+    /// What Cloudflare has, from the collection's list or asked for alone.
+    async fn look(
+        &self,
+        object: &Object,
+        work: &Work,
+        recorded: &Recorded,
+        freshness: Freshness,
+        proof: Proof,
+    ) -> Result<Observed, Failure> {
         let Work { prepared, client } = work;
-        let recorded = self.context.recorded(object, client);
         let few = self.context.index().has_few_siblings(&object.key, FEW);
         let look = Look {
             kind: self.kind,
             client,
             collection: &prepared.collection,
-            recorded: &recorded,
+            recorded,
             desired: &prepared.desired,
             freshness,
+            proof,
             few,
             expected: &|| self.context.index().recorded_ids(&prepared.collection),
         };
         // Waiting for a list that somebody else is taking, or taking it, needs no worker.
         let kind_name: Arc<str> = self.kind.descriptor().kind.as_ref().into();
-        let lists = self.kind.descriptor().listable && !few;
+        let lists = self.kind.descriptor().listable && (!few || self.kind.descriptor().lists_for_few());
         let waits = lists && !self.context.collections.is_fresh(&prepared.collection, freshness);
         let parked = if waits { self.context.park(&kind_name) } else { None };
         let observed = Box::pin(observe(&self.context.collections, &look)).await;
         drop(parked);
-        let mut observed = observed?;
+        observed
+    }
+
+    async fn plan(&self, object: &Arc<Object>, work: &Work, freshness: Freshness) -> Result<(Plan, Observed), Failure> {
+        let Work { prepared, client } = work;
+        let recorded = self.context.recorded(object, client);
+        let mut observed = self.look(object, work, &recorded, freshness, Proof::Hash).await?;
         if self.kind.descriptor().nature.ordered && observed.recorded.is_some() {
             let arrangement = self.context.arrangement(&prepared.collection, object);
             observed.placement = arrangement.placement(&object.key);
         }
         let now = client.server_time();
         let plan = decide_with(self.context, self.kind, object, prepared, &observed, &recorded, now);
+        // While nothing is done about it, the condition says so, once.
         if recorded.id.is_some()
             && observed.recorded.is_none()
             && self.kind.descriptor().lifecycle == Lifecycle::Managed
+            && !prepared_observes(prepared)
         {
             let id = recorded.id.unwrap_or_default();
             let note = format!("{id} no longer exists at Cloudflare: {}", plan.action());
@@ -270,7 +300,8 @@ impl Pass<'_> {
     }
 
     async fn create(&self, object: &Arc<Object>, work: &Work, neighbours: &[Remote]) -> Result<Next, Failure> {
-        let fingerprint = refusals::fingerprint(&work.prepared, neighbours);
+        let fingerprint =
+            refusals::fingerprint(&work.prepared, neighbours, &work.client, self.kind.descriptor().fields);
         if self.lane != Priority::UserChange && refusals::was_refused(object, &fingerprint) {
             let collection = &work.prepared.collection;
             let next_try = self
@@ -348,10 +379,11 @@ impl Pass<'_> {
                         self.context
                             .refusals()
                             .refused(&object, collection, class, &self.context.chance);
+                        let as_seen = !matches!(class, Class::InTheWay(_)) || self.stands_as(work, neighbours).await;
                         let look_again = self.look_again(work);
                         return Err(Failure {
                             refused: Some(Refused {
-                                fingerprint,
+                                fingerprint: as_seen.then_some(fingerprint),
                                 look_again,
                             }),
                             ..failed.failure
@@ -370,6 +402,14 @@ impl Pass<'_> {
             format!("created {}", remote.id),
         );
         self.record_created(&object, work, &remote).await
+    }
+
+    /// Whether the same objects as before stand in the place of the wanted one. If not, a create was refused in another state
+    /// than the one that was looked at: something made in the meantime, perhaps in the same batch, was in the way.
+    async fn stands_as(&self, work: &Work, before: &[Remote]) -> bool {
+        let Work { prepared, client } = work;
+        let found = self.kind.find(client, &prepared.scope, &prepared.desired.key).await;
+        found.is_ok_and(|now| refusals::standing(&now) == refusals::standing(before))
     }
 
     /// When to look whether what was refused may be possible now.
@@ -420,9 +460,10 @@ impl Pass<'_> {
         } else {
             self.context.contests().forget(&object.uid);
         }
-        let remote = self.change(object, work, id, changes).await?;
+        let changed = self.change(object, work, id, changes).await?;
         let what = changes.iter().map(Change::to_string).collect::<Vec<_>>().join("; ");
-        if known {
+        // An operation has corrected something when it has ended well.
+        if known && matches!(changed, Changed::Stored(_)) {
             self.context.contests().corrected(&object.uid, changes, Instant::now());
         }
         if drift {
@@ -433,7 +474,13 @@ impl Pass<'_> {
             report::event(self.context, object, Severity::Normal, "Updated", "Update", what);
         }
         let object = self.claim(object, id, None).await?;
-        self.report_synced(&object, work, &remote, None, Stage::Final).await
+        match changed {
+            Changed::Stored(remote) => self.report_synced(&object, work, &remote, None, Stage::Final).await,
+            Changed::UnderWay(under_way) => {
+                let corrects = if known { changes.to_vec() } else { Vec::new() };
+                Ok(self.begun(&object, work, None, under_way, corrects).await)
+            }
+        }
     }
 
     /// Brings an existing object under management: claimed first, changed then, recorded last. A crash in between finds the
@@ -452,15 +499,23 @@ impl Pass<'_> {
             key: object.key.clone(),
         };
         let object = self.claim(object, id, Some(Origin::Adopted)).await?;
-        let (remote, what) = if changes.is_empty() {
-            (candidate(observed, id)?, "unchanged".to_owned())
+        let (changed, what) = if changes.is_empty() {
+            (Changed::Stored(candidate(observed, id)?), "unchanged".to_owned())
         } else {
             (self.change(&object, work, id, changes).await?, field_names(changes))
         };
         let note = format!("adopted {id}; changed: {what}");
         report::event(self.context, &object, Severity::Normal, "Adopted", "Adopt", note);
-        self.report_synced(&object, work, &remote, Some(Origin::Adopted), Stage::Final)
-            .await
+        match changed {
+            Changed::Stored(remote) => {
+                self.report_synced(&object, work, &remote, Some(Origin::Adopted), Stage::Final)
+                    .await
+            }
+            Changed::UnderWay(under_way) => {
+                let remote = candidate(observed, id)?;
+                Ok(self.begun(&object, work, Some(&remote), under_way, Vec::new()).await)
+            }
+        }
     }
 
     /// The resource as it is stored, if `id` is recorded in it.
@@ -469,14 +524,22 @@ impl Pass<'_> {
         (self.context.recorded_unproven(&stored).id.as_deref() == Some(id)).then_some(stored)
     }
 
-    async fn change(&self, object: &Object, work: &Work, id: &str, changes: &[Change]) -> Result<Remote, Failure> {
+    async fn change(&self, object: &Object, work: &Work, id: &str, changes: &[Change]) -> Result<Changed, Failure> {
+        if let Some(writer) = self.kind.operations() {
+            return Ok(match self.start(writer, work, id, changes).await? {
+                Started::Stored(stored) => Changed::Stored(stored.remote),
+                Started::UnderWay(under_way) => Changed::UnderWay(under_way),
+            });
+        }
         let write = Write::Update {
             id: id.to_owned(),
             desired: work.prepared.desired.clone(),
             changes: changes.to_vec(),
         };
         let remote = self.write(object, work, write).await?;
-        remote.ok_or_else(|| Failure::new(Class::Bug, "an update returned no object"))
+        remote
+            .map(Changed::Stored)
+            .ok_or_else(|| Failure::new(Class::Bug, "an update returned no object"))
     }
 
     /// Sends one write, alone or in a batch, without holding a worker meanwhile. The collection's snapshot learns of it.
@@ -534,12 +597,31 @@ pub(crate) fn decide_with(
     })
 }
 
+/// What came of a change.
+enum Changed {
+    /// It is carried out.
+    Stored(Remote),
+    /// Cloudflare is carrying it out.
+    UnderWay(UnderWay),
+}
+
 /// A write that failed, and whether it may have been applied all the same.
 pub(crate) struct Failed {
     pub failure: Failure,
     pub unknown: bool,
     /// Whether Cloudflare, or something before it, answered.
     pub answered: bool,
+}
+
+impl Failed {
+    /// A write that was not sent.
+    fn unsent(failure: Failure) -> Self {
+        Self {
+            failure,
+            unknown: false,
+            answered: false,
+        }
+    }
 }
 
 impl From<Failed> for Failure {
@@ -564,11 +646,7 @@ pub(crate) async fn write_through(
     if pass.waits_its_turn()
         && let Err(failure) = context.collections.admit_write(collection)
     {
-        return Err(Failed {
-            failure,
-            unknown: false,
-            answered: false,
-        });
+        return Err(Failed::unsent(failure));
     }
     let kind_name: Arc<str> = pass.kind.descriptor().kind.as_ref().into();
     let ordered = pass.kind.descriptor().nature.ordered;
@@ -584,6 +662,17 @@ pub(crate) async fn write_through(
             let placement = context.arrangement(collection, object).placement(&object.key);
             desired.position = placement.map(|placement| placement.to);
         }
+        // What an edit before has put in its place, this one is decided about anew.
+        if let Write::Create { desired } = &write
+            && desired.exclusive
+            && let Some(other) = context.collections.occupant(collection, pass.kind, &desired.key)
+        {
+            return Err(Failed {
+                failure: Failure::new(Class::StoreConflict, format!("{other} was made in its place meanwhile")),
+                unknown: false,
+                answered: false,
+            });
+        }
         Some(turn)
     } else {
         None
@@ -597,28 +686,7 @@ pub(crate) async fn write_through(
     let (remote, listing) = match outcome {
         Ok(Written::Stored(stored)) => (Some(stored.remote), stored.listing),
         Ok(Written::Deleted(deleted)) => (None, deleted.listing),
-        Err(error) => {
-            if let Some(id) = &touched {
-                context.collections.wrote(collection, pass.kind, id, None);
-            }
-            let class = match &error {
-                WriteError::Cloudflare(error) => pass.kind.classify(error).unwrap_or_else(|| classify(error)),
-                WriteError::Lost => Class::Transient,
-            };
-            if class == Class::Auth {
-                context.collections.refuse_writes(collection, &error.to_string());
-            }
-            let unknown = error.outcome_unknown();
-            let answered = matches!(&error, WriteError::Cloudflare(error) if error.status().is_some());
-            if unknown {
-                context.collections.doubt(collection);
-            }
-            return Err(Failed {
-                failure: Failure::new(class, error.to_string()),
-                unknown,
-                answered,
-            });
-        }
+        Err(error) => return Err(write_failed(pass, collection, touched.as_deref(), &error)),
     };
     if ordered && let Some(made) = remote.as_ref().filter(|_| touched.is_none()) {
         context.index().reserve(collection, &made.id, &object.key);
@@ -635,6 +703,31 @@ pub(crate) async fn write_through(
     }
     drop((turn, parked));
     Ok(remote)
+}
+
+/// What a write that failed means, for the snapshot too. `touched` is the id of the object that it was to change.
+fn write_failed(pass: &Pass<'_>, collection: &CollectionKey, touched: Option<&str>, error: &WriteError) -> Failed {
+    let collections = &pass.context.collections;
+    if let Some(id) = touched {
+        collections.wrote(collection, pass.kind, id, None);
+    }
+    let class = match error {
+        WriteError::Cloudflare(error) => pass.kind.classify(error).unwrap_or_else(|| classify(error)),
+        WriteError::Lost => Class::Transient,
+    };
+    if class == Class::Auth {
+        collections.refuse_writes(collection, &error.to_string());
+    }
+    let unknown = error.outcome_unknown();
+    let answered = matches!(error, WriteError::Cloudflare(error) if error.status().is_some());
+    if unknown {
+        collections.doubt(collection);
+    }
+    Failed {
+        failure: Failure::new(class, error.to_string()),
+        unknown,
+        answered,
+    }
 }
 
 /// The observed object of that id.

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::{Next, Pass, Work};
@@ -10,6 +10,7 @@ use crate::{
     clock::whole_seconds,
     decide::Observed,
     errors::{Class, Failure, Refused},
+    inputs,
     kind::{Lifecycle, Remote},
     object::{Object, ObjectKey, Origin},
     observe::applied_hash,
@@ -50,16 +51,7 @@ impl Pass<'_> {
         let origin = origin.or(self.context.recorded_unproven(object).origin);
         let mut status = report::status_of(object);
         if descriptor.lifecycle == Lifecycle::Managed {
-            let metadata = descriptor
-                .fields
-                .told_before(&remote.metadata, &status, descriptor.id_field());
-            status.insert("cloudflareMetadata".to_owned(), Value::Object(metadata));
-            let ownership = json!({
-                "account": &*work.prepared.account.name,
-                "scope": work.prepared.scope,
-                "origin": origin.unwrap_or(Origin::Adopted),
-            });
-            status.insert("ownership".to_owned(), ownership);
+            self.record(&mut status, work, remote, origin.unwrap_or(Origin::Adopted));
         }
         let unread = descriptor.fields.unread(&work.prepared.desired.body);
         let applied = left.is_empty() && !unread.is_empty();
@@ -75,6 +67,10 @@ impl Pass<'_> {
                 None => status.remove(field),
             };
         }
+        match &work.prepared.inputs {
+            Some(inputs) => status.insert(inputs::FIELD.to_owned(), json!(inputs)),
+            None => status.remove(inputs::FIELD),
+        };
         status.extend(remote.status.clone());
         if descriptor.provides_credential {
             let secret = &work.prepared.source.secret;
@@ -121,6 +117,21 @@ impl Pass<'_> {
         Ok(report::write(self.context, object, status, &ready, next).await)
     }
 
+    /// Puts down which object is managed, and under what.
+    pub(super) fn record(&self, status: &mut Map<String, Value>, work: &Work, remote: &Remote, origin: Origin) {
+        let descriptor = self.kind.descriptor();
+        let metadata = descriptor
+            .fields
+            .told_before(&remote.metadata, status, descriptor.id_field());
+        status.insert("cloudflareMetadata".to_owned(), Value::Object(metadata));
+        let ownership = json!({
+            "account": &*work.prepared.account.name,
+            "scope": work.prepared.scope,
+            "origin": origin,
+        });
+        status.insert("ownership".to_owned(), ownership);
+    }
+
     pub(super) async fn report_blocked(&self, object: &Arc<Object>, plan: &Plan) -> Next {
         match plan {
             // Things are often applied in one go: what is about to come is not worth a status of its own.
@@ -150,11 +161,9 @@ impl Pass<'_> {
         let Plan::Blocked { reason, message, .. } = plan else {
             return Next::Settled;
         };
-        let mut status = report::status_of(object);
-        status.remove("cloudflareMetadata");
-        status.remove("ownership");
         let next = Next::Retry(Class::Blocked(reason.clone()));
-        report::write(self.context, object, status, &Ready::no(reason.clone(), message), next).await
+        let ready = Ready::no(reason.clone(), message);
+        report::write(self.context, object, without_object(object), &ready, next).await
     }
 
     fn is_new(&self, object: &Object) -> bool {
@@ -283,8 +292,11 @@ impl Pass<'_> {
             look_again,
         }) = failure.refused
         {
-            let mut status = report::status_of(&object);
-            status.insert(refusals::FIELD.to_owned(), json!(fingerprint));
+            // It was to be created, so that what is recorded is gone.
+            let mut status = without_object(&object);
+            if let Some(fingerprint) = fingerprint {
+                status.insert(refusals::FIELD.to_owned(), json!(fingerprint));
+            }
             let (ready, next) = (Ready::no(reason, message), Next::At(look_again, Priority::DriftCheck));
             return report::write(self.context, &object, status, &ready, next).await;
         }
@@ -297,6 +309,15 @@ impl Pass<'_> {
         };
         report::ready(self.context, &object, &Ready::no(reason, message), next).await
     }
+}
+
+/// The status of a resource whose object is gone, to start from.
+fn without_object(object: &Object) -> Map<String, Value> {
+    let mut status = report::status_of(object);
+    for field in ["cloudflareMetadata", "ownership", "appliedHash", "appliedRevision"] {
+        status.remove(field);
+    }
+    status
 }
 
 /// A message, with what has no effect.

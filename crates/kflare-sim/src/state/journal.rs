@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Zone;
 use super::stores::StoreUndo;
+use super::{List, Zone, workers};
 use crate::areas::dns::Record;
+use crate::areas::rulesets::Ruleset;
 
 /// How to take one change back.
 #[derive(Debug)]
@@ -23,6 +24,16 @@ pub(super) enum Undo {
         before: Option<Arc<Zone>>,
     },
     Store(StoreUndo),
+    Ruleset {
+        zone: String,
+        id: String,
+        before: Option<Arc<Ruleset>>,
+    },
+    List {
+        id: String,
+        before: Option<Arc<List>>,
+    },
+    Workers(workers::Undo),
     /// A change that cannot be taken back and shows in no list.
     Other,
 }

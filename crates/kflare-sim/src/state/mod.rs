@@ -2,12 +2,15 @@
 
 mod account;
 mod journal;
+mod lists;
 mod records;
+mod rulesets;
 mod stores;
 mod token;
+mod workers;
 mod zone;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -17,15 +20,19 @@ pub(crate) use account::{Account, User};
 pub use account::{AccountType, Subscription};
 pub(crate) use journal::Point;
 use journal::{Journal, Undo};
+pub use lists::ListKind;
+pub(crate) use lists::{Ending, Item, ItemChange, Items, List, ListState, Operation};
 pub(crate) use records::RecordSet;
 pub(crate) use stores::{Bucket, Database, KvNamespace, Stores};
 pub(crate) use token::Owner;
 pub(crate) use token::Token;
 pub use token::{Area, Grant, Level, Permission, Scope, TokenStatus, UnknownPermission};
+pub(crate) use workers::{Schedule, Script, Syntax, WorkerRoute, Workers};
 pub(crate) use zone::{PendingPlan, Zone};
 pub use zone::{ZoneStatus, ZoneType};
 
 use crate::areas::dns::Record;
+use crate::areas::rulesets::Ruleset;
 use crate::ids::IdSource;
 
 /// Everything that a state file keeps.
@@ -41,6 +48,16 @@ pub(crate) struct Held {
     /// KV namespaces, R2 buckets, D1 databases.
     #[serde(default)]
     pub(crate) stores: Stores,
+    /// By zone id and ruleset id.
+    #[serde(default)]
+    pub(crate) rulesets: BTreeMap<String, BTreeMap<String, Arc<Ruleset>>>,
+    #[serde(default)]
+    pub(crate) lists: ListState,
+    /// The managed transforms that are on, by zone id.
+    #[serde(default)]
+    pub(crate) managed_transforms: BTreeMap<String, BTreeSet<String>>,
+    #[serde(default)]
+    pub(crate) workers: Workers,
 }
 
 /// The simulated cloud: what it holds, and how it came to hold it.
@@ -61,6 +78,10 @@ impl World {
                 zones: BTreeMap::new(),
                 records: BTreeMap::new(),
                 stores: Stores::default(),
+                rulesets: BTreeMap::new(),
+                lists: ListState::default(),
+                managed_transforms: BTreeMap::new(),
+                workers: Workers::default(),
             },
             journal: Journal::new(history),
         }
@@ -117,6 +138,11 @@ impl World {
                     None => drop(self.held.zones.remove(&id)),
                 },
                 Undo::Store(undo) => self.held.stores.take_back(undo),
+                Undo::Ruleset { zone, id, before } => {
+                    self.replace_ruleset(&zone, &id, before);
+                }
+                Undo::List { id, before } => self.held.lists.restore(&id, before),
+                Undo::Workers(undo) => self.held.workers.take_back(undo),
                 Undo::Other => {}
             }
         }
@@ -124,6 +150,13 @@ impl World {
 
     pub(crate) fn zone(&self, id: &str) -> Option<&Arc<Zone>> {
         self.held.zones.get(id)
+    }
+
+    /// The id of the account of this id or name.
+    pub(crate) fn find_account(&self, id_or_name: &str) -> Option<String> {
+        let mut accounts = self.held.accounts.values();
+        let found = accounts.find(|account| account.id == id_or_name || account.name == id_or_name);
+        found.map(|account| account.id.clone())
     }
 
     /// The zone of this id or name.
@@ -139,10 +172,17 @@ impl World {
         self.journal.push(now, Undo::Zone { id, before });
     }
 
-    /// Removes a zone and its records.
+    /// Removes a zone, its records, its rulesets and its Worker routes.
     pub(crate) fn remove_zone(&mut self, id: &str, now: Timestamp) {
+        for ruleset in self.rulesets(id, None) {
+            self.remove_ruleset(id, &ruleset.id, now);
+        }
         for record in self.records(id) {
             self.remove_record(id, &record.id, now);
+        }
+        self.held.managed_transforms.remove(id);
+        for route in self.worker_routes(id, None) {
+            self.remove_worker_route(id, &route.id, now);
         }
         if let Some(before) = self.held.zones.remove(id) {
             self.journal.push(
@@ -218,6 +258,19 @@ impl World {
                     before: Some(before),
                 },
             );
+        }
+    }
+
+    /// The managed transforms of a zone that are on.
+    pub(crate) fn managed_transforms(&self, zone: &str) -> BTreeSet<String> {
+        self.held.managed_transforms.get(zone).cloned().unwrap_or_default()
+    }
+
+    /// Sets which managed transforms of a zone are on.
+    pub(crate) fn set_managed_transforms(&mut self, zone: &str, on: BTreeSet<String>, now: Timestamp) {
+        if self.managed_transforms(zone) != on {
+            self.held.managed_transforms.insert(zone.to_owned(), on);
+            self.journal.push(now, Undo::Other);
         }
     }
 

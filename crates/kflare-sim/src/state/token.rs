@@ -80,10 +80,48 @@ pub enum Area {
     R2,
     /// D1.
     D1,
+    /// Custom rules, rate limiting rules and managed rulesets of zones.
+    Waf,
+    /// Transform rules.
+    Transform,
+    /// Single redirects.
+    Redirect,
+    /// Cache rules.
+    Cache,
+    /// Configuration rules.
+    Configuration,
+    /// Origin rules.
+    Origin,
+    /// Lists of an account (Cloudflare: Account Filter Lists).
+    Lists,
+    /// Managed transforms of zones (Cloudflare: Managed headers).
+    ManagedHeaders,
+    /// Workers: code, settings, schedules.
+    WorkersScripts,
+    /// Routes of zones to Workers.
+    WorkersRoutes,
 }
 
 impl Area {
-    const ALL: [Self; 6] = [Self::Account, Self::Zone, Self::Dns, Self::Kv, Self::R2, Self::D1];
+    /// Every area.
+    pub const ALL: [Self; 16] = [
+        Self::Account,
+        Self::Zone,
+        Self::Dns,
+        Self::Kv,
+        Self::R2,
+        Self::D1,
+        Self::Waf,
+        Self::Transform,
+        Self::Redirect,
+        Self::Cache,
+        Self::Configuration,
+        Self::Origin,
+        Self::Lists,
+        Self::ManagedHeaders,
+        Self::WorkersScripts,
+        Self::WorkersRoutes,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -93,14 +131,33 @@ impl Area {
             Self::Kv => "kv",
             Self::R2 => "r2",
             Self::D1 => "d1",
+            Self::Waf => "waf",
+            Self::Transform => "transform",
+            Self::Redirect => "redirect",
+            Self::Cache => "cache",
+            Self::Configuration => "configuration",
+            Self::Origin => "origin",
+            Self::Lists => "lists",
+            Self::ManagedHeaders => "managed_headers",
+            Self::WorkersScripts => "workers_scripts",
+            Self::WorkersRoutes => "workers_routes",
         }
     }
 
     /// Whether the permission is given on accounts (true) or on zones.
     pub(crate) fn is_of_accounts(self) -> bool {
         match self {
-            Self::Account | Self::Kv | Self::R2 | Self::D1 => true,
-            Self::Zone | Self::Dns => false,
+            Self::Account | Self::Kv | Self::R2 | Self::D1 | Self::Lists | Self::WorkersScripts => true,
+            Self::Zone
+            | Self::Dns
+            | Self::Waf
+            | Self::Transform
+            | Self::Redirect
+            | Self::Cache
+            | Self::Configuration
+            | Self::Origin
+            | Self::ManagedHeaders
+            | Self::WorkersRoutes => false,
         }
     }
 }

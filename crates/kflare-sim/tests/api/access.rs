@@ -247,7 +247,7 @@ async fn paths_that_lead_nowhere() {
         ("PUT", "/zones".to_owned(), (405, 7001)),
         ("GET", format!("/zones/{ZONE}/settings"), (501, 10501)),
         ("GET", format!("/zones/{ZONE}/dns_records/usage"), (501, 10501)),
-        ("GET", format!("/accounts/{ACCOUNT}/workers/scripts"), (501, 10501)),
+        ("GET", format!("/accounts/{ACCOUNT}/calls/apps"), (501, 10501)),
     ];
     for (method, path, refusal) in cases {
         assert_eq!(

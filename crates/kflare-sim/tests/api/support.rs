@@ -99,7 +99,7 @@ pub fn api_on(plan: Plan) -> Api {
 
 pub fn api_with(config: SimConfig, plan: Plan) -> Api {
     let sim = Simulator::new(config);
-    let everything = grants(&[(Area::Account, true), (Area::Zone, true), (Area::Dns, true)]);
+    let everything = grants(&Area::ALL.map(|area| (area, true)));
     sim.seed(&Seed {
         accounts: vec![AccountSeed {
             id: Some(ACCOUNT.into()),

@@ -97,6 +97,8 @@ figures! {
     REAL_SECONDS_CREATE = aim("real_s_create_1000_records_at_50ms_a_call", "s", 8.0);
     /// Calls that one drift check of 5,000 records in one zone costs.
     CALLS_DRIFT_CHECK = at_most("calls_drift_check_5000_records_one_zone", "calls", 2.0);
+    /// Calls to Cloudflare for 100 WAF custom rules applied at once, in a business zone that is Ready and has none.
+    CALLS_CREATE_RULES = at_most("calls_create_100_waf_rules", "calls", 103.0);
     /// All calls in the first five minutes of a controller that finds 5,000 records Ready.
     CALLS_RESTART = at_most("calls_restart_5000_ready_records", "calls", 5.0);
     /// All writes in that time, to Cloudflare and to Kubernetes; renewals of the leader lease are not counted.

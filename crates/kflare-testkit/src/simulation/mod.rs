@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use k8s_openapi::api::{
     coordination::v1::Lease,
-    core::v1::{Namespace, Secret},
+    core::v1::{ConfigMap, Namespace, Secret},
     events::v1::Event,
 };
 use kflare_cloudflare::{BaseUrl, Metrics as ClientMetrics, Pool, PoolOptions, WallClock};
@@ -143,6 +143,7 @@ fn api_server(config: MemoryApiConfig) -> MemoryApi {
         api.register(ResourceType::from_crd(&crd));
     }
     api.register(ResourceType::builtin::<Secret>());
+    api.register(ResourceType::builtin::<ConfigMap>());
     api.register(ResourceType::builtin::<Namespace>());
     api.register(ResourceType::builtin::<Lease>());
     api.register(ResourceType::builtin::<Event>());

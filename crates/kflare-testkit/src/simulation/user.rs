@@ -165,8 +165,12 @@ impl User {
         self.world.note("user deletes everything");
         let _ = self.world.api.delete(&Self::secret_id());
         let _ = self.world.api.delete(&Self::account_id());
-        for kind in ["zones", "dnsrecords", "kvnamespaces", "r2buckets", "d1databases"] {
-            for object in self.world.api.list(&format!("{kind}.{}", names::GROUP)) {
+        for crd in kflare_api::crds().iter().filter(|crd| crd.spec.scope == "Namespaced") {
+            for object in self
+                .world
+                .api
+                .list(&format!("{}.{}", crd.spec.names.plural, names::GROUP))
+            {
                 let _ = self.world.api.delete(&ObjectId::of(&object));
             }
         }
@@ -232,7 +236,7 @@ impl User {
 
 /// Every permission, everywhere.
 pub fn everything() -> Vec<Grant> {
-    [Area::Account, Area::Zone, Area::Dns, Area::Kv, Area::R2, Area::D1]
+    Area::ALL
         .map(|area| Grant::everywhere(Permission::write(area)))
         .to_vec()
 }

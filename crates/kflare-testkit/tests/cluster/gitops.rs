@@ -40,6 +40,7 @@ pub fn localized(tenant: &Tenant<'_>, folder: &str, files: &[&str]) -> String {
                         object["spec"]["content"] = json!(tenant.domain);
                     }
                 }
+                _ => object["spec"]["zoneRef"]["name"] = json!(ZONE),
             }
             if kind != Kind::Account {
                 object["metadata"]["namespace"] = json!(tenant.home());
@@ -50,9 +51,10 @@ pub fn localized(tenant: &Tenant<'_>, folder: &str, files: &[&str]) -> String {
     all
 }
 
-/// The samples, one for each kind.
+/// The samples, one or more for each kind.
 fn samples(tenant: &Tenant<'_>) -> Vec<DynamicObject> {
-    let files = ["cloudflareaccount.yaml", "zone.yaml", "dnsrecord.yaml"];
+    let files = Kind::ALL.map(|kind| format!("{}.yaml", kind.resource().kind.to_lowercase()));
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
     let text = localized(tenant, "config/samples", &files);
     serde_saphyr::from_multiple(&text).unwrap()
 }
@@ -71,11 +73,12 @@ async fn samples_are_applied_again_without_conflict_or_change_and_kflare_owns_on
     scenario("argocd", async |tenant| {
         tenant.create_secret().await;
         let manifests = samples(tenant);
-        let kinds: Vec<String> = manifests
+        let mut kinds: Vec<String> = manifests
             .iter()
             .map(|it| it.types.as_ref().unwrap().kind.clone())
             .collect();
-        assert_eq!(kinds, ["CloudflareAccount", "Zone", "DNSRecord"]);
+        kinds.dedup();
+        assert_eq!(kinds, Kind::ALL.map(|kind| kind.resource().kind));
         let mut settled = Vec::new();
         for manifest in &manifests {
             tenant.remember(&apply(tenant, manifest).await);

@@ -159,3 +159,76 @@ fn a_lost_create_is_found_again_with_a_new_token() {
         assert_eq!(stage.status(&id)["ownership"]["origin"], "Created");
     });
 }
+
+/// Of two aliases of one name, made in one batch, one is refused. What was remembered of the refusal was the place as it had been
+/// before both, so that it seemed to be refused still when the other had gone.
+#[test]
+fn what_was_refused_beside_its_rival_is_made_when_the_rival_has_gone() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let alias = |target: &str| json!({ "name": "x", "type": "CNAME", "content": target });
+        let ids = ["one", "two"].map(|name| stage.record(name, alias(&format!("{name}.example.net"))));
+        let refused = |stage: &Stage| ids.iter().position(|id| stage.user.ready(id).1 == "RecordConflict");
+        let decided = |stage: &Stage| refused(stage).is_some_and(|lost| stage.user.is_ready(&ids[1 - lost]));
+        stage.until_within("one is made, one is refused", MINUTE, decided).await;
+        let lost = refused(&stage).unwrap();
+        stage.user.delete(&ids[1 - lost]);
+        stage
+            .until_within("takes its place", MINUTE, |stage| stage.user.is_ready(&ids[lost]))
+            .await;
+    });
+}
+
+/// A record that others had deleted, and that could not be made again, kept the id of what was gone: every look asked for it and
+/// told of it.
+#[test]
+fn what_is_gone_and_refused_is_asked_for_and_told_of_once() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let id = stage.record("x", a("x"));
+        stage.ready(std::slice::from_ref(&id)).await;
+        let gone = stage.recorded(&id).unwrap();
+        stage.cloudflare.foreign_delete(DOMAIN, &gone).unwrap();
+        let theirs = stage.foreign(&json!({ "name": "x", "type": "CNAME", "content": "theirs.example.net" }));
+        stage.says(&id, "False", "RecordConflict").await;
+        let status = stage.status(&id);
+        assert_eq!(stage.recorded(&id), None, "{status}");
+        assert!(status["ownership"].is_null(), "{status}");
+        let mark = stage.mark();
+        stage.rest(5 * HOUR).await;
+        let since = stage.since(&mark);
+        since.assert_no_write();
+        assert!(!since.calls.is_empty());
+        assert!(
+            since.calls.iter().all(|call| !call.path.contains(&gone)),
+            "{:#?}",
+            since.calls
+        );
+        assert_eq!(stage.times_told(&id, "RemoteObjectGone"), 1);
+        stage.cloudflare.foreign_delete(DOMAIN, &theirs).unwrap();
+        stage
+            .until_within("made again", 12 * MINUTE, |stage| stage.user.is_ready(&id))
+            .await;
+        assert_eq!(stage.status(&id)["ownership"]["origin"], "Created");
+    });
+}
+
+/// While a record is only observed nothing is done about a loss, and each look told of it anew.
+#[test]
+fn what_is_gone_while_it_is_only_observed_is_told_of_once() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let id = stage.create(annotated(record("x", a("x")), names::DRIFT_CHECK_INTERVAL, "90s"));
+        stage.ready(std::slice::from_ref(&id)).await;
+        stage.user.annotate(&id, names::MODE, Some("observe"));
+        stage
+            .until("observed", |stage| !stage.status(&id)["plan"].is_null())
+            .await;
+        stage
+            .cloudflare
+            .foreign_delete(DOMAIN, &stage.recorded(&id).unwrap())
+            .unwrap();
+        stage.says(&id, "False", "Observing").await;
+        let told = stage.user.events(&id).len();
+        stage.rest(2 * HOUR).await;
+        assert_eq!(stage.user.events(&id).len(), told, "{:#?}", stage.user.events(&id));
+        assert!(stage.told(&id, "Observing", &["create"]));
+    });
+}

@@ -29,9 +29,15 @@ mod drift;
 mod first_install;
 mod found_by_stories;
 #[cfg(test)]
+mod ip_lists;
+#[cfg(test)]
 mod leadership;
 #[cfg(test)]
+mod list_stories;
+#[cfg(test)]
 mod lost_replies;
+#[cfg(test)]
+mod managed_transforms;
 #[cfg(test)]
 mod memory;
 #[cfg(test)]
@@ -46,6 +52,18 @@ mod pausing;
 mod record_types;
 #[cfg(test)]
 mod refusals;
+#[cfg(test)]
+mod rules;
+#[cfg(test)]
+mod rules_entry_points;
+#[cfg(test)]
+mod rules_lists;
+#[cfg(test)]
+mod rules_order;
+#[cfg(test)]
+mod rules_refusals;
+#[cfg(test)]
+mod rules_stage;
 #[cfg(test)]
 mod secrecy;
 #[cfg(test)]
@@ -62,6 +80,14 @@ mod throttling;
 mod two_clusters;
 #[cfg(test)]
 mod watches;
+#[cfg(test)]
+mod worker_inputs;
+#[cfg(test)]
+mod worker_routes;
+#[cfg(test)]
+mod worker_stage;
+#[cfg(test)]
+mod workers;
 #[cfg(test)]
 mod zone_adoption;
 #[cfg(test)]

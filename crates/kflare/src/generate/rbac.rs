@@ -48,8 +48,10 @@ fn controller(kinds: &Kinds) -> Value {
         // Patching takes finalizers, labels and annotations; the spec is never written.
         rule(&[group], &plurals(kinds, ""), &["get", "list", "watch", "patch"]),
         rule(&[group], &plurals(kinds, "/status"), &["patch"]),
-        // Token Secrets: watched as metadata, read one at a time, kept by a finalizer while an account reads them.
+        // Secrets: watched as metadata, read one at a time, those with tokens kept by a finalizer while an account reads them.
         rule(&[""], &words(&["secrets"]), &["get", "list", "watch", "patch"]),
+        // ConfigMaps that specs read: watched as metadata, read one at a time.
+        rule(&[""], &words(&["configmaps"]), &["get", "list", "watch"]),
         // Labels of namespaces, for spec.allowedNamespaces of accounts.
         rule(&[""], &words(&["namespaces"]), &["list", "watch"]),
         rule(&["events.k8s.io"], &words(&["events"]), &["create"]),

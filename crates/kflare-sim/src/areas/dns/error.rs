@@ -89,6 +89,7 @@ impl Invalid {
                 code: 1004,
                 message: "DNS Validation Error".into(),
                 error_chain: vec![cause],
+                source: None,
             },
         };
         Refusal {

@@ -6,9 +6,11 @@ mod flood;
 mod records;
 mod stand;
 mod takeover;
+mod waf_rules;
 
 pub use self::fairness::fairness;
 pub use self::flood::{Flood, flood};
 pub use self::records::{five_thousand_records, thousand_records};
 pub use self::stand::BenchError;
 pub use self::takeover::takeover;
+pub use self::waf_rules::hundred_waf_rules;

@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
 use k8s_openapi::api::core::v1::Secret;
-use kflare_api::{CloudflareAccount, DNSRecord, Zone, names};
+use kflare_api::{
+    CacheRule, CloudflareAccount, ConfigurationRule, DNSRecord, ManagedRuleset, OriginRule, RateLimitRule,
+    RedirectRule, TransformRule, WAFCustomRule, Zone, names,
+};
 use kflare_sim::{AccountSeed, Area, Grant, Permission, Seed, UserSeed};
 use kflare_testkit::cluster::{TestNamespace, diagnose};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
@@ -22,16 +25,44 @@ pub enum Kind {
     Account,
     Zone,
     Record,
+    WafCustomRule,
+    RateLimitRule,
+    ManagedRuleset,
+    TransformRule,
+    RedirectRule,
+    CacheRule,
+    ConfigurationRule,
+    OriginRule,
 }
 
 impl Kind {
-    pub const ALL: [Self; 3] = [Self::Account, Self::Zone, Self::Record];
+    pub const ALL: [Self; 11] = [
+        Self::Account,
+        Self::Zone,
+        Self::Record,
+        Self::WafCustomRule,
+        Self::RateLimitRule,
+        Self::ManagedRuleset,
+        Self::TransformRule,
+        Self::RedirectRule,
+        Self::CacheRule,
+        Self::ConfigurationRule,
+        Self::OriginRule,
+    ];
 
     pub fn resource(self) -> ApiResource {
         match self {
             Self::Account => ApiResource::erase::<CloudflareAccount>(&()),
             Self::Zone => ApiResource::erase::<Zone>(&()),
             Self::Record => ApiResource::erase::<DNSRecord>(&()),
+            Self::WafCustomRule => ApiResource::erase::<WAFCustomRule>(&()),
+            Self::RateLimitRule => ApiResource::erase::<RateLimitRule>(&()),
+            Self::ManagedRuleset => ApiResource::erase::<ManagedRuleset>(&()),
+            Self::TransformRule => ApiResource::erase::<TransformRule>(&()),
+            Self::RedirectRule => ApiResource::erase::<RedirectRule>(&()),
+            Self::CacheRule => ApiResource::erase::<CacheRule>(&()),
+            Self::ConfigurationRule => ApiResource::erase::<ConfigurationRule>(&()),
+            Self::OriginRule => ApiResource::erase::<OriginRule>(&()),
         }
     }
 
@@ -309,14 +340,16 @@ impl<'a> Tenant<'a> {
 
 /// Every permission that the kinds need, everywhere.
 pub fn everything() -> Vec<Grant> {
-    let areas = [Area::Account, Area::Zone, Area::Dns, Area::Kv, Area::R2, Area::D1];
-    areas.map(|area| Grant::everywhere(Permission::write(area))).to_vec()
+    Area::ALL
+        .map(|area| Grant::everywhere(Permission::write(area)))
+        .to_vec()
 }
 
 /// The id in `status.cloudflareMetadata`.
 pub fn id_of(object: &DynamicObject) -> String {
     let metadata = &object.data["status"]["cloudflareMetadata"];
-    let id = metadata["recordID"].as_str().or(metadata["zoneID"].as_str());
+    let ids = ["recordID", "zoneID", "ruleID"];
+    let id = ids.iter().find_map(|field| metadata[*field].as_str());
     id.unwrap_or_default().to_owned()
 }
 
