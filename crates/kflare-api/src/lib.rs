@@ -11,6 +11,8 @@ pub mod dns_record;
 pub mod names;
 pub mod record_type;
 mod schema;
+pub mod tunnel;
+pub mod tunnel_configuration;
 pub mod zone;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -19,9 +21,17 @@ use kube::CustomResourceExt;
 pub use account::CloudflareAccount;
 pub use dns_record::DNSRecord;
 pub use record_type::RecordType;
+pub use tunnel::Tunnel;
+pub use tunnel_configuration::TunnelConfiguration;
 pub use zone::Zone;
 
 /// The definition of every kind, parents before children. The order does not change from run to run.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    vec![CloudflareAccount::crd(), Zone::crd(), DNSRecord::crd()]
+    vec![
+        CloudflareAccount::crd(),
+        Zone::crd(),
+        DNSRecord::crd(),
+        Tunnel::crd(),
+        TunnelConfiguration::crd(),
+    ]
 }

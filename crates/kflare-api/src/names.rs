@@ -56,6 +56,10 @@ pub const ANNOTATIONS: [&str; 8] = [
 pub const ZONE_ID: &str = "kflare.dev/zone-id";
 /// Label, set by kflare: claims a DNS record by its Cloudflare id.
 pub const RECORD_ID: &str = "kflare.dev/record-id";
+/// Label, set by kflare: claims a tunnel by its Cloudflare id.
+pub const TUNNEL_ID: &str = "kflare.dev/tunnel-id";
+/// Label, set by kflare: claims the configuration of a tunnel by the tunnel's Cloudflare id.
+pub const TUNNEL_CONFIGURATION_ID: &str = "kflare.dev/tunnel-configuration-id";
 
 /// Key of the token in its Secret, unless `spec.tokenSecretRef.key` says otherwise.
 pub const DEFAULT_TOKEN_KEY: &str = "CF_API_TOKEN";

@@ -128,6 +128,8 @@ fn accepted_objects_read_as_their_type() {
                 "CloudflareAccount" => serde_json::from_value::<kflare_api::CloudflareAccount>(object).map(drop),
                 "Zone" => serde_json::from_value::<kflare_api::Zone>(object).map(drop),
                 "DNSRecord" => serde_json::from_value::<kflare_api::DNSRecord>(object).map(drop),
+                "Tunnel" => serde_json::from_value::<kflare_api::Tunnel>(object).map(drop),
+                "TunnelConfiguration" => serde_json::from_value::<kflare_api::TunnelConfiguration>(object).map(drop),
                 kind => panic!("{kind} is no kind"),
             };
             assert!(read.is_ok(), "{}: {read:?}", case.name);

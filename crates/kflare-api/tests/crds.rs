@@ -79,6 +79,13 @@ fn names_group_and_category_are_those_users_know() {
         ("CloudflareAccount", "cloudflareaccounts", "cfaccount", "Cluster"),
         ("Zone", "zones", "cfzone", "Namespaced"),
         ("DNSRecord", "dnsrecords", "cfrecord", "Namespaced"),
+        ("Tunnel", "tunnels", "cftunnel", "Namespaced"),
+        (
+            "TunnelConfiguration",
+            "tunnelconfigurations",
+            "cftunnelconfig",
+            "Namespaced",
+        ),
     ]
     .map(|(kind, plural, short, scope)| (kind.into(), plural.into(), short.into(), scope.into()));
     assert_eq!(found, expected);
@@ -217,6 +224,7 @@ fn the_api_server_fills_in_stable_defaults_only() {
     });
     let expected = [
         "CloudflareAccount.spec.tokenSecretRef.key = \"CF_API_TOKEN\"",
+        "TunnelConfiguration.spec.defaultService = \"http_status:404\"",
         "Zone.spec.type = \"full\"",
     ];
     assert_eq!(defaults.into_inner(), expected.into_iter().map(str::to_owned).collect());

@@ -5,6 +5,7 @@
 
 pub mod accounts;
 pub mod dns;
+pub mod tunnels;
 pub mod zones;
 
 use jiff::Timestamp;

@@ -34,6 +34,18 @@ const NOTES: &[Notes] = &[
         deletion: "The record. Adopted records stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
         limits: "TTL is 1 (automatic) or 60 to 86,400 s, from 30 s on Enterprise zones; proxied records always have 1. Comments hold 100 characters on Free zones, 500 elsewhere; tags are not offered on Free zones.",
     },
+    Notes {
+        kind: "Tunnel",
+        permissions: "Cloudflare Tunnel Read; Cloudflare Tunnel Edit to create and delete, and to read the connector token. The newer groups `Cloudflare One Connectors` and `Cloudflare One Connector: cloudflared` (Read, Write) serve as well.",
+        deletion: "The tunnel, its token and the Secret. It waits (`InUse`) for the TunnelConfigurations and DNSRecords that refer to it. Stale connections are cleaned up first; while a connector is running Cloudflare refuses to delete its tunnel (the condition says so), so stop cloudflared. Tunnels that kflare adopted stay, unless `kflare.dev/deletion-policy: delete` says otherwise; the Secret goes in any case.",
+        limits: "An account has one tunnel of a name (deleted ones do not count) and 1,000 tunnels. A token that is rotated at Cloudflare is read again when the Secret is edited or `kflare.dev/reconcile-at` is set.",
+    },
+    Notes {
+        kind: "TunnelConfiguration",
+        permissions: "Cloudflare Tunnel Read; Cloudflare Tunnel Edit to change it.",
+        deletion: "The document is set back to one rule that answers 404; the tunnel stays. A configuration that kflare adopted stays as it is, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        limits: "One configuration a tunnel: the oldest resource owns it, others say `TunnelAlreadyConfigured`. At most 1,000 rules.",
+    },
 ];
 
 /// The page.
