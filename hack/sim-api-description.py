@@ -39,6 +39,16 @@ MODELLED = [
     ("PUT", "/zones/{zone_id}/dns_records/{dns_record_id}"),
     ("PATCH", "/zones/{zone_id}/dns_records/{dns_record_id}"),
     ("DELETE", "/zones/{zone_id}/dns_records/{dns_record_id}"),
+    ("GET", "/accounts/{account_id}/cfd_tunnel"),
+    ("POST", "/accounts/{account_id}/cfd_tunnel"),
+    ("GET", "/accounts/{account_id}/cfd_tunnel/{tunnel_id}"),
+    ("PATCH", "/accounts/{account_id}/cfd_tunnel/{tunnel_id}"),
+    ("DELETE", "/accounts/{account_id}/cfd_tunnel/{tunnel_id}"),
+    ("GET", "/accounts/{account_id}/cfd_tunnel/{tunnel_id}/token"),
+    ("GET", "/accounts/{account_id}/cfd_tunnel/{tunnel_id}/configurations"),
+    ("PUT", "/accounts/{account_id}/cfd_tunnel/{tunnel_id}/configurations"),
+    ("GET", "/accounts/{account_id}/cfd_tunnel/{tunnel_id}/connections"),
+    ("DELETE", "/accounts/{account_id}/cfd_tunnel/{tunnel_id}/connections"),
 ]
 
 # Keywords that describe but do not constrain.

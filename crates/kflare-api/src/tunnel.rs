@@ -26,11 +26,7 @@ pub const TUNNEL_TOKEN_KEY: &str = "TUNNEL_TOKEN";
     derive = "PartialEq",
     doc = "A Cloudflare Tunnel whose configuration is kept at Cloudflare. kflare writes the token for its connectors (cloudflared) into a Secret. Ready means that tunnel and Secret are there, not that a connector is connected: see Status.",
     printcolumn(name = "Tunnel", type_ = "string", json_path = ".spec.name"),
-    printcolumn(
-        name = "Status",
-        type_ = "string",
-        json_path = ".status.cloudflareMetadata.status"
-    ),
+    printcolumn(name = "Status", type_ = "string", json_path = ".status.cloudflareMetadata.status"),
     printcolumn(
         name = "Tunnel ID",
         type_ = "string",

@@ -15,6 +15,8 @@ pub(crate) enum Access {
     Anyone,
     /// Any permission on the account in the path.
     AnyOnAccount,
+    /// A permission on the account in the path.
+    Account(Permission),
     /// A permission on the zone in the path.
     Zone(Permission),
     /// Any permission on the zone in the path.
@@ -139,6 +141,7 @@ pub(crate) fn authorize(world: &World, caller: &Caller, access: Access, params: 
                 Err(unauthorized())
             };
         }
+        Access::Account(wanted) => caller.may_on_account(wanted, params.get("account_id")),
         Access::Zone(wanted) => {
             let Some(zone) = world.zone(params.get("zone_id")) else {
                 return Err(unknown_zone(wanted));
@@ -158,7 +161,7 @@ pub(crate) fn authorize(world: &World, caller: &Caller, access: Access, params: 
     };
     match (allowed, access) {
         (true, _) => Ok(()),
-        (false, Access::Zone(wanted)) if !is_core(wanted) => Err(forbidden()),
+        (false, Access::Account(wanted) | Access::Zone(wanted)) if !is_core(wanted) => Err(forbidden()),
         (false, _) => Err(unauthorized()),
     }
 }

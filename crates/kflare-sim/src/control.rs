@@ -37,6 +37,7 @@ pub(crate) fn router(simulator: Simulator) -> Router {
         .route("/zones/{zone}/plan", put(set_plan))
         .route("/zones/{zone}/records", get(records).post(create_record))
         .route("/zones/{zone}/records/{id}", patch(patch_record).delete(delete_record))
+        .merge(crate::areas::tunnels::control())
         .with_state(simulator)
 }
 

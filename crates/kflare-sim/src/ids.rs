@@ -22,6 +22,16 @@ impl IdSource {
         hex(&digest[..16])
     }
 
+    /// A UUID of version 4, as tunnels have.
+    pub(crate) fn uuid(&mut self) -> String {
+        let mut bytes = self.draw();
+        bytes[6] = bytes[6] & 0x0f | 0x40;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        let text = hex(&bytes[..16]);
+        let [a, b, c, d, e] = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &text[part]);
+        format!("{a}-{b}-{c}-{d}-{e}")
+    }
+
     /// Goes on with identifiers that were never drawn before, also not by a process that ended without saving what it drew:
     /// Cloudflare gives no identifier twice. They follow from `moment`.
     pub(crate) fn renew(&mut self, moment: Timestamp) {
@@ -65,4 +75,13 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 /// Whether `text` has the form of an id: 32 lower-case hex digits.
 pub(crate) fn is_hex32(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+/// Whether `text` has the form of a UUID in lower case.
+pub(crate) fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, b)| match at {
+            8 | 13 | 18 | 23 => b == b'-',
+            _ => b.is_ascii_digit() || (b'a'..=b'f').contains(&b),
+        })
 }

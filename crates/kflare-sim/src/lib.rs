@@ -30,6 +30,7 @@ mod state;
 mod time;
 
 pub use areas::dns::RecordType;
+pub use areas::tunnels::TunnelSeed;
 pub use budget::RateLimit;
 pub use calls::{CallRecord, Delivery, Effect};
 pub use clock::{Clock, SystemClock, VirtualClock};
@@ -46,7 +47,8 @@ pub use serve::{ServeOptions, SimError, SimOptions, TlsFiles, run, serve};
 pub use service::{ConnectionReset, SimService};
 pub use simulator::Simulator;
 pub use state::{
-    AccountType, Area, Grant, Level, Permission, Scope, TokenStatus, UnknownPermission, ZoneStatus, ZoneType,
+    AccountType, Area, ConfigSource, Grant, Level, Permission, Scope, TokenStatus, UnknownPermission, ZoneStatus,
+    ZoneType,
 };
 
 /// Method and path template of every modelled route.

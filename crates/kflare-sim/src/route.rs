@@ -12,7 +12,7 @@ use crate::auth::{Access, Caller};
 use crate::budget::Policy;
 use crate::config::{Activation, Quirks};
 use crate::envelope::{Refusal, Reply};
-use crate::ids::is_hex32;
+use crate::ids::{is_hex32, is_uuid};
 use crate::paging::Query;
 use crate::state::{Point, World, Zone};
 
@@ -89,24 +89,28 @@ impl Params {
 
     /// Whether every id in the path has the form of one.
     pub(crate) fn are_well_formed(&self) -> bool {
-        self.0
-            .iter()
-            .all(|(name, value)| !HEX_IDS.contains(name) || is_hex32(value))
+        self.0.iter().all(|(name, value)| {
+            (!HEX_IDS.contains(name) || is_hex32(value)) && (!UUIDS.contains(name) || is_uuid(value))
+        })
     }
 }
 
 /// Parameters whose values are 32 hex digits.
 const HEX_IDS: [&str; 3] = ["account_id", "zone_id", "dns_record_id"];
 
+/// Parameters whose values are UUIDs.
+const UUIDS: [&str; 1] = ["tunnel_id"];
+
 /// Every modelled route.
 pub(crate) fn routes() -> &'static [&'static Route] {
     static ROUTES: OnceLock<Vec<&'static Route>> = OnceLock::new();
     ROUTES.get_or_init(|| {
-        let areas: [&'static [Route]; 4] = [
+        let areas: [&'static [Route]; 5] = [
             &areas::accounts::ROUTES,
             &areas::tokens::ROUTES,
             &areas::zones::ROUTES,
             &areas::dns::ROUTES,
+            &areas::tunnels::ROUTES,
         ];
         areas.into_iter().flatten().collect()
     })

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::areas::dns::{Managed, Quota, Writer, name};
+use crate::areas::tunnels::TunnelSeed;
 use crate::config::Quirks;
 use crate::envelope::Refusal;
 use crate::ids::is_hex32;
@@ -23,6 +24,8 @@ pub struct Seed {
     pub tokens: Vec<TokenSeed>,
     /// Zones.
     pub zones: Vec<ZoneSeed>,
+    /// Tunnels.
+    pub tunnels: Vec<TunnelSeed>,
 }
 
 /// An account.
@@ -206,6 +209,8 @@ pub struct Seeded {
     pub zones: Vec<String>,
     /// Of the records of each zone.
     pub records: Vec<Vec<String>>,
+    /// Of the tunnels.
+    pub tunnels: Vec<String>,
 }
 
 /// The seed makes no sense. What came before the fault in it has been added.
@@ -227,6 +232,14 @@ pub enum SeedError {
     /// A zone's name is no domain, or taken.
     #[error("{0:?} is no domain, or there is a zone of that name")]
     ZoneName(String),
+    /// A tunnel is refused.
+    #[error("tunnel {name:?} is refused")]
+    Tunnel {
+        /// The tunnel's name.
+        name: String,
+        /// Why.
+        source: Refusal,
+    },
     /// A record is refused.
     #[error("record {index} of zone {zone} is refused")]
     Record {
@@ -274,6 +287,14 @@ impl Seed {
             let (id, records) = zone.apply(world, quirks, now)?;
             seeded.zones.push(id);
             seeded.records.push(records);
+        }
+        for tunnel in &self.tunnels {
+            let account = find_account(world, &tunnel.account, &tunnel.name)?;
+            let made = tunnel.apply(world, account, now);
+            seeded.tunnels.push(made.map_err(|source| SeedError::Tunnel {
+                name: tunnel.name.clone(),
+                source,
+            })?);
         }
         Ok(seeded)
     }

@@ -325,6 +325,12 @@ impl Simulator {
                 "permissions": token.grants,
             })
         });
+        let now = core.config.clock.now();
+        let tunnels = held.tunnels.values().map(|tunnel| {
+            let mut shown = tunnel.render_with_connections(now);
+            shown.insert("configuration".into(), tunnel.render_configuration());
+            shown
+        });
         let users = held
             .users
             .values()
@@ -335,6 +341,7 @@ impl Simulator {
             "users": users.collect::<Vec<_>>(),
             "tokens": tokens.collect::<Vec<_>>(),
             "zones": zones.collect::<Vec<_>>(),
+            "tunnels": tunnels.collect::<Vec<_>>(),
         })
     }
 }

@@ -210,7 +210,11 @@ async fn a_tunnel_its_token_and_its_configuration() {
             (Method::GET, tunnel.to_owned(), Value::Null),
             (Method::GET, format!("{tunnel}/token"), Value::Null),
             (Method::GET, format!("{tunnel}/configurations"), Value::Null),
-            (Method::PUT, format!("{tunnel}/configurations"), json!({"config": config})),
+            (
+                Method::PUT,
+                format!("{tunnel}/configurations"),
+                json!({"config": config})
+            ),
             (Method::DELETE, format!("{tunnel}/connections"), Value::Null),
             (Method::DELETE, tunnel.to_owned(), Value::Null),
         ]

@@ -3,4 +3,5 @@
 pub(crate) mod accounts;
 pub(crate) mod dns;
 pub(crate) mod tokens;
+pub(crate) mod tunnels;
 pub(crate) mod zones;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Zone;
+use super::{Tunnel, Zone};
 use crate::areas::dns::Record;
 
 /// How to take one change back.
@@ -20,6 +20,10 @@ pub(super) enum Undo {
     Zone {
         id: String,
         before: Option<Arc<Zone>>,
+    },
+    Tunnel {
+        id: String,
+        before: Option<Arc<Tunnel>>,
     },
     /// A change that cannot be taken back and shows in no list.
     Other,

@@ -4,6 +4,7 @@ mod account;
 mod journal;
 mod records;
 mod token;
+mod tunnel;
 mod zone;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,10 @@ pub(crate) use records::RecordSet;
 pub(crate) use token::Owner;
 pub(crate) use token::Token;
 pub use token::{Area, Grant, Level, Permission, Scope, TokenStatus, UnknownPermission};
+pub use tunnel::ConfigSource;
+pub(crate) use tunnel::{
+    Configuration as TunnelConfigurationDocument, Connector, Tunnel, VERSION as CONNECTOR_VERSION, connection,
+};
 pub(crate) use zone::{PendingPlan, Zone};
 pub use zone::{ZoneStatus, ZoneType};
 
@@ -36,6 +41,9 @@ pub(crate) struct Held {
     pub(crate) zones: BTreeMap<String, Arc<Zone>>,
     /// By zone id.
     pub(crate) records: BTreeMap<String, RecordSet>,
+    /// By id, deleted ones too.
+    #[serde(default)]
+    pub(crate) tunnels: BTreeMap<String, Arc<Tunnel>>,
 }
 
 /// The simulated cloud: what it holds, and how it came to hold it.
@@ -55,6 +63,7 @@ impl World {
                 tokens: BTreeMap::new(),
                 zones: BTreeMap::new(),
                 records: BTreeMap::new(),
+                tunnels: BTreeMap::new(),
             },
             journal: Journal::new(history),
         }
@@ -72,6 +81,10 @@ impl World {
 
     pub(crate) fn new_id(&mut self) -> String {
         self.held.ids.hex32()
+    }
+
+    pub(crate) fn new_uuid(&mut self) -> String {
+        self.held.ids.uuid()
     }
 
     /// Grows with every change to what is held.
@@ -104,6 +117,10 @@ impl World {
                 Undo::Zone { id, before } => match before {
                     Some(zone) => drop(self.held.zones.insert(id, zone)),
                     None => drop(self.held.zones.remove(&id)),
+                },
+                Undo::Tunnel { id, before } => match before {
+                    Some(tunnel) => drop(self.held.tunnels.insert(id, tunnel)),
+                    None => drop(self.held.tunnels.remove(&id)),
                 },
                 Undo::Other => {}
             }
@@ -207,6 +224,28 @@ impl World {
                 },
             );
         }
+    }
+
+    /// The tunnels, deleted ones too, as they are or as they were.
+    pub(crate) fn tunnels(&self, at: Option<Point>) -> Vec<Arc<Tunnel>> {
+        let mut tunnels = self.held.tunnels.clone();
+        if let Some(point) = at {
+            for undo in self.journal.undone_since(point) {
+                if let Undo::Tunnel { id, before } = undo {
+                    match before {
+                        Some(tunnel) => drop(tunnels.insert(id.clone(), Arc::clone(tunnel))),
+                        None => drop(tunnels.remove(id)),
+                    }
+                }
+            }
+        }
+        tunnels.into_values().collect()
+    }
+
+    pub(crate) fn put_tunnel(&mut self, tunnel: Tunnel, now: Timestamp) {
+        let id = tunnel.id.clone();
+        let before = self.held.tunnels.insert(id.clone(), Arc::new(tunnel));
+        self.journal.push(now, Undo::Tunnel { id, before });
     }
 
     /// Changes what only the control API changes: accounts, users, tokens.

@@ -74,23 +74,26 @@ pub enum Area {
     Zone,
     /// DNS records.
     Dns,
+    /// Cloudflare Tunnels.
+    Tunnel,
 }
 
 impl Area {
-    const ALL: [Self; 3] = [Self::Account, Self::Zone, Self::Dns];
+    const ALL: [Self; 4] = [Self::Account, Self::Zone, Self::Dns, Self::Tunnel];
 
     fn name(self) -> &'static str {
         match self {
             Self::Account => "account",
             Self::Zone => "zone",
             Self::Dns => "dns",
+            Self::Tunnel => "tunnel",
         }
     }
 
     /// Whether the permission is given on accounts (true) or on zones.
     pub(crate) fn is_of_accounts(self) -> bool {
         match self {
-            Self::Account => true,
+            Self::Account | Self::Tunnel => true,
             Self::Zone | Self::Dns => false,
         }
     }
@@ -139,7 +142,7 @@ impl Permission {
 
 /// The text is no permission.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no permission: expected account, zone or dns, a dot, and read or write")]
+#[error("{0:?} is no permission: expected account, zone, dns or tunnel, a dot, and read or write")]
 pub struct UnknownPermission(String);
 
 impl FromStr for Permission {

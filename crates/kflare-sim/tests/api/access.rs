@@ -29,6 +29,7 @@ fn two_accounts(tokens: Vec<TokenSeed>) -> Api {
             ZoneSeed::named("spare.example", "One"),
         ],
         tokens: Vec::new(),
+        ..Seed::default()
     };
     api.sim.seed(&seed).expect("a good seed");
     let of_both = |mut token: TokenSeed| {

@@ -211,6 +211,56 @@ async fn all_answers(api: &Api) -> Vec<(&'static str, &'static str, Answer)> {
         .get(&format!("/accounts/{ACCOUNT}/tokens/verify"))
         .await;
     answers.push(("GET", "/accounts/{account_id}/tokens/verify", verified));
+    answers.extend(tunnel_answers().await);
+    answers
+}
+
+/// Makes every call on tunnels: one that is connected, one that is deleted.
+async fn tunnel_answers() -> Vec<(&'static str, &'static str, Answer)> {
+    const TUNNELS: &str = "/accounts/{account_id}/cfd_tunnel";
+    const TUNNEL: &str = "/accounts/{account_id}/cfd_tunnel/{tunnel_id}";
+    const TOKEN: &str = "/accounts/{account_id}/cfd_tunnel/{tunnel_id}/token";
+    const CONFIGURATIONS: &str = "/accounts/{account_id}/cfd_tunnel/{tunnel_id}/configurations";
+    const CONNECTIONS: &str = "/accounts/{account_id}/cfd_tunnel/{tunnel_id}/connections";
+    let api = crate::tunnels::api();
+    let tunnels = crate::tunnels::tunnels();
+    let mut answers = Vec::new();
+    let made = api
+        .send(
+            "POST",
+            &tunnels,
+            Some(&json!({ "name": "edge", "config_src": "cloudflare" })),
+        )
+        .await;
+    let id = id_of(&made.body["result"]);
+    let tunnel = format!("{tunnels}/{id}");
+    answers.push(("POST", TUNNELS, made));
+    let configurations = format!("{tunnel}/configurations");
+    answers.push(("GET", CONFIGURATIONS, api.get(&configurations).await));
+    let config = json!({ "config": { "ingress": [
+        { "hostname": "a.example.com", "path": "/a", "service": "http://web", "originRequest": {
+            "connectTimeout": 10, "noTLSVerify": true, "access": { "required": true, "teamName": "t", "audTag": ["a"] },
+        } },
+        { "service": "http_status:404" },
+    ] } });
+    answers.push((
+        "PUT",
+        CONFIGURATIONS,
+        api.send("PUT", &configurations, Some(&config)).await,
+    ));
+    answers.push(("GET", CONFIGURATIONS, api.get(&configurations).await));
+    let connector = api.sim.connect_tunnel(&id).expect("a live tunnel");
+    let connections = format!("{tunnel}/connections");
+    answers.push(("GET", CONNECTIONS, api.get(&connections).await));
+    answers.push(("GET", TUNNEL, api.get(&tunnel).await));
+    let renamed = json!({ "name": "edge-2" });
+    answers.push(("PATCH", TUNNEL, api.send("PATCH", &tunnel, Some(&renamed)).await));
+    api.sim.disconnect_tunnel(&id, &connector).expect("a live tunnel");
+    answers.push(("DELETE", CONNECTIONS, api.send("DELETE", &connections, None).await));
+    answers.push(("GET", TOKEN, api.get(&format!("{tunnel}/token")).await));
+    answers.push(("DELETE", TUNNEL, api.send("DELETE", &tunnel, None).await));
+    answers.push(("GET", TUNNEL, api.get(&tunnel).await));
+    answers.push(("GET", TUNNELS, api.get(&tunnels).await));
     answers
 }
 

@@ -150,6 +150,7 @@ async fn zone_filters() {
         users,
         tokens: vec![both],
         zones: vec![pending],
+        ..Seed::default()
     };
     api.sim.seed(&seed).expect("a good seed");
     let api = api.as_token("both");

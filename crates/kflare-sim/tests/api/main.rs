@@ -19,4 +19,6 @@ mod sockets;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod tunnels;
+#[cfg(test)]
 mod zones;
