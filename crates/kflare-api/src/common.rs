@@ -106,6 +106,13 @@ pub struct CommonStatus {
     /// hours have passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// Keyed hash of what kflare wrote of the fields that Cloudflare's lists do not tell (contents, secret values). While it and
+    /// `appliedRevision` are as they should be, nothing has to be read or written again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied_hash: Option<String>,
+    /// Cloudflare's mark of the change that wrote them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied_revision: Option<String>,
     /// The value of the annotation `kflare.dev/reconcile-at` that was last acted upon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_reconcile_at: Option<String>,

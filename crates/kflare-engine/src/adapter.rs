@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::{
     errors::Class,
     kind::{
-        BatchWriter, CredentialSource, Desired, Kind, KindDescriptor, NaturalKey, Packed, Parents, Reference, Remote,
-        SpecError,
+        BatchWriter, CredentialSource, Deleted, Desired, Kind, KindDescriptor, Listing, NaturalKey, Parents, Reference,
+        Remote, Site, SpecError, Stored,
     },
     plan::Change,
 };
@@ -35,13 +35,23 @@ pub trait Adapter: Send + Sync + 'static {
     }
 
     /// See [`Kind::scope`].
-    fn scope(&self, parents: &Parents) -> String;
+    fn scope(&self, spec: &Self::Spec, parents: &Parents) -> String;
+
+    /// See [`Kind::rank`].
+    fn rank(&self, _spec: &Self::Spec) -> i64 {
+        0
+    }
+
+    /// See [`Kind::alias`].
+    fn alias(&self, _spec: &Self::Spec) -> Option<String> {
+        None
+    }
 
     /// See [`Kind::desired`].
     fn desired(&self, spec: &Self::Spec, parents: &Parents) -> Result<Desired, SpecError>;
 
     /// See [`Kind::list`]. Called only when the descriptor says `listable`.
-    async fn list(&self, _client: &Client, _scope: &str) -> Result<Vec<Packed>, Error> {
+    async fn list(&self, _client: &Client, _scope: &str) -> Result<Listing, Error> {
         Err(not_offered(self.descriptor(), "listed"))
     }
 
@@ -59,7 +69,7 @@ pub trait Adapter: Send + Sync + 'static {
     async fn get(&self, client: &Client, scope: &str, id: &str) -> Result<Option<Remote>, Error>;
 
     /// See [`Kind::create`]. Not called for kinds that are only verified.
-    async fn create(&self, _client: &Client, _scope: &str, _desired: &Desired) -> Result<Remote, Error> {
+    async fn create(&self, _client: &Client, _site: Site<'_>, _desired: &Desired) -> Result<Stored, Error> {
         Err(not_offered(self.descriptor(), "created"))
     }
 
@@ -67,16 +77,16 @@ pub trait Adapter: Send + Sync + 'static {
     async fn update(
         &self,
         _client: &Client,
-        _scope: &str,
+        _site: Site<'_>,
         _id: &str,
         _desired: &Desired,
         _changes: &[Change],
-    ) -> Result<Remote, Error> {
+    ) -> Result<Stored, Error> {
         Err(not_offered(self.descriptor(), "updated"))
     }
 
     /// See [`Kind::delete`]. Not called for kinds that are only verified.
-    async fn delete(&self, _client: &Client, _scope: &str, _id: &str) -> Result<(), Error> {
+    async fn delete(&self, _client: &Client, _site: Site<'_>, _id: &str) -> Result<Deleted, Error> {
         Err(not_offered(self.descriptor(), "deleted"))
     }
 
@@ -145,15 +155,23 @@ impl<A: Adapter> Kind for Erased<A> {
         Ok(self.adapter.credential(&Self::parse(spec)?))
     }
 
-    fn scope(&self, parents: &Parents) -> String {
-        self.adapter.scope(parents)
+    fn scope(&self, spec: &Value, parents: &Parents) -> Result<String, SpecError> {
+        Ok(self.adapter.scope(&Self::parse(spec)?, parents))
+    }
+
+    fn rank(&self, spec: &Value) -> i64 {
+        Self::parse(spec).map_or(0, |spec| self.adapter.rank(&spec))
+    }
+
+    fn alias(&self, spec: &Value) -> Option<String> {
+        self.adapter.alias(&Self::parse(spec).ok()?)
     }
 
     fn desired(&self, spec: &Value, parents: &Parents) -> Result<Desired, SpecError> {
         self.adapter.desired(&Self::parse(spec)?, parents)
     }
 
-    async fn list(&self, client: &Client, scope: &str) -> Result<Vec<Packed>, Error> {
+    async fn list(&self, client: &Client, scope: &str) -> Result<Listing, Error> {
         self.adapter.list(client, scope).await
     }
 
@@ -169,23 +187,23 @@ impl<A: Adapter> Kind for Erased<A> {
         self.adapter.get(client, scope, id).await
     }
 
-    async fn create(&self, client: &Client, scope: &str, desired: &Desired) -> Result<Remote, Error> {
-        self.adapter.create(client, scope, desired).await
+    async fn create(&self, client: &Client, site: Site<'_>, desired: &Desired) -> Result<Stored, Error> {
+        self.adapter.create(client, site, desired).await
     }
 
     async fn update(
         &self,
         client: &Client,
-        scope: &str,
+        site: Site<'_>,
         id: &str,
         desired: &Desired,
         changes: &[Change],
-    ) -> Result<Remote, Error> {
-        self.adapter.update(client, scope, id, desired, changes).await
+    ) -> Result<Stored, Error> {
+        self.adapter.update(client, site, id, desired, changes).await
     }
 
-    async fn delete(&self, client: &Client, scope: &str, id: &str) -> Result<(), Error> {
-        self.adapter.delete(client, scope, id).await
+    async fn delete(&self, client: &Client, site: Site<'_>, id: &str) -> Result<Deleted, Error> {
+        self.adapter.delete(client, site, id).await
     }
 
     fn batch(&self) -> Option<&dyn BatchWriter> {

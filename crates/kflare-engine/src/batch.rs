@@ -21,7 +21,7 @@ use tokio::{
 use crate::{
     errors::WriteError,
     index::CollectionKey,
-    kind::{BatchWriter, Kind, Write, Written},
+    kind::{BatchWriter, Kind, Site, Write, Written},
     metrics::Metrics,
 };
 
@@ -141,9 +141,20 @@ impl Batches {
     }
 
     /// Writes, alone or with others.
-    pub async fn write(&self, key: &CollectionKey, kind: &dyn Kind, client: &Client, write: Write) -> Outcome {
+    pub async fn write(
+        &self,
+        key: &CollectionKey,
+        handle: Option<&str>,
+        kind: &dyn Kind,
+        client: &Client,
+        write: Write,
+    ) -> Outcome {
         let Some(writer) = kind.batch() else {
-            return write_alone(kind, client, &key.scope, &write).await;
+            let site = Site {
+                scope: &key.scope,
+                handle,
+            };
+            return write_alone(kind, client, site, &write).await;
         };
         let (reply, mut told) = oneshot::channel();
         let first = {
@@ -256,7 +267,8 @@ impl Batches {
             }
             if let [write] = batch {
                 self.metrics.batch_size(&kind.descriptor().kind, 1);
-                return vec![write_alone(kind, client, scope, write).await];
+                let site = Site { scope, handle: None };
+                return vec![write_alone(kind, client, site, write).await];
             }
             self.metrics.batch_size(&kind.descriptor().kind, batch.len());
             match writer.write(client, scope, batch).await {
@@ -286,14 +298,14 @@ fn concerns_all(error: &Error) -> bool {
     }
 }
 
-async fn write_alone(kind: &dyn Kind, client: &Client, scope: &str, write: &Write) -> Outcome {
+async fn write_alone(kind: &dyn Kind, client: &Client, site: Site<'_>, write: &Write) -> Outcome {
     match write {
-        Write::Create { desired } => kind.create(client, scope, desired).await.map(Written::Stored),
+        Write::Create { desired } => kind.create(client, site, desired).await.map(Written::Stored),
         Write::Update { id, desired, changes } => kind
-            .update(client, scope, id, desired, changes)
+            .update(client, site, id, desired, changes)
             .await
             .map(Written::Stored),
-        Write::Delete { id } => kind.delete(client, scope, id).await.map(|()| Written::Deleted),
+        Write::Delete { id } => kind.delete(client, site, id).await.map(Written::Deleted),
     }
     .map_err(WriteError::from)
 }

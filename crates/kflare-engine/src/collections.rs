@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::{
     errors::{Class, Failure},
     index::CollectionKey,
-    kind::{Kind, NaturalKey, Packed, Remote},
+    kind::{Kind, Listing, NaturalKey, Packed, Remote},
     mutation::{self, Mutation},
     observe::failure,
     queue::backoff,
@@ -41,6 +41,10 @@ struct Snapshot {
     items: Vec<Packed>,
     /// The place of each item with its index, by place.
     places: Vec<(Box<str>, usize)>,
+    /// Ids in the order of the collection, where that means something.
+    order: Vec<Box<str>>,
+    /// See [`Listing::handle`].
+    handle: Option<String>,
 }
 
 /// What we wrote lately.
@@ -91,6 +95,7 @@ impl Refusal {
 struct Collection {
     state: Mutex<State>,
     listing: tokio::sync::Mutex<()>,
+    editing: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl State {
@@ -106,6 +111,13 @@ impl State {
             }
             new_enough && self.doubted.is_none_or(|doubted| snapshot.began >= doubted)
         })
+    }
+
+    fn take(&mut self, kind: &dyn Kind, began: Instant, listing: Listing) {
+        self.written
+            .retain(|written| written.at >= began || written.at.elapsed() < LAG);
+        self.snapshot = Some(Snapshot::new(kind, began, listing));
+        self.last_failure = None;
     }
 
     /// What we wrote of `id` since the list was begun: the list does not tell.
@@ -200,12 +212,8 @@ impl Collections {
         let listed = list(kind, client, &key.scope, &expected()).await;
         let mut state = collection.state();
         match listed {
-            Ok(items) => {
-                state
-                    .written
-                    .retain(|written| written.at >= began || written.at.elapsed() < LAG);
-                state.snapshot = Some(Snapshot::new(kind, began, items));
-                state.last_failure = None;
+            Ok(listing) => {
+                state.take(kind, began, listing);
                 Ok(())
             }
             Err(failure) if failure.class == Class::Auth => {
@@ -348,6 +356,30 @@ impl Collections {
             .insert(id, WrittenItem { at, stored });
     }
 
+    /// Takes the whole collection as the answer to a write has it. `began` is when the write was sent.
+    pub fn relisted(&self, key: &CollectionKey, kind: &dyn Kind, began: Instant, listing: Listing) {
+        self.collection(key).state().take(kind, began, listing);
+    }
+
+    /// The index of each object in the collection as last listed, where order means something.
+    pub fn positions(&self, key: &CollectionKey) -> BTreeMap<Box<str>, usize> {
+        let collection = self.collection(key);
+        let state = collection.state();
+        let order = state.snapshot.iter().flat_map(|snapshot| &snapshot.order);
+        order.enumerate().map(|(at, id)| (id.clone(), at)).collect()
+    }
+
+    /// What edits of the collection need to know, from its last listing.
+    pub fn handle(&self, key: &CollectionKey) -> Option<String> {
+        self.collection(key).state().snapshot.as_ref()?.handle.clone()
+    }
+
+    /// Waits until nobody else edits the collection, and keeps others from it as long as the answer is held.
+    pub async fn editing(&self, key: &CollectionKey) -> tokio::sync::OwnedMutexGuard<()> {
+        let turn = self.collection(key).editing.clone();
+        turn.lock_owned().await
+    }
+
     /// A write ended without a word about its outcome: only a list begun from now on can tell.
     pub fn doubt(&self, key: &CollectionKey) {
         self.collection(key).state().doubted = Some(Instant::now());
@@ -397,7 +429,16 @@ impl Collections {
 }
 
 impl Snapshot {
-    fn new(kind: &dyn Kind, began: Instant, mut items: Vec<Packed>) -> Self {
+    fn new(kind: &dyn Kind, began: Instant, listing: Listing) -> Self {
+        let Listing {
+            objects: mut items,
+            handle,
+        } = listing;
+        let order = if kind.descriptor().nature.ordered {
+            items.iter().map(|it| it.id().into()).collect()
+        } else {
+            Vec::new()
+        };
         items.sort_by(|a, b| a.id().cmp(b.id()));
         items.dedup_by(|a, b| a.id() == b.id());
         let places = items.iter().enumerate();
@@ -408,6 +449,8 @@ impl Snapshot {
             ended: Instant::now(),
             items,
             places,
+            order,
+            handle,
         }
     }
 
@@ -463,20 +506,15 @@ impl Written {
 /// Lists a collection. A list that lacks at least three of the expected objects, and at least half of them, is believed
 /// only if one of the missing is really gone: an empty or cut list is more likely than a mass deletion, and acting on it
 /// would re-create all.
-async fn list(
-    kind: &dyn Kind,
-    client: &Client,
-    scope: &str,
-    expected: &BTreeSet<String>,
-) -> Result<Vec<Packed>, Failure> {
+async fn list(kind: &dyn Kind, client: &Client, scope: &str, expected: &BTreeSet<String>) -> Result<Listing, Failure> {
     let failure = |error: Error| failure(kind, &error);
-    let items = match kind.list(client, scope).await.map_err(failure) {
+    let listing = match kind.list(client, scope).await.map_err(failure) {
         Err(gone) if gone.class == Class::Missing => {
             return Err(confirmed_gone(kind, client, scope, expected, gone).await);
         }
         listed => listed?,
     };
-    let listed: BTreeSet<&str> = items.iter().map(Packed::id).collect();
+    let listed: BTreeSet<&str> = listing.objects.iter().map(Packed::id).collect();
     let missing: Vec<&String> = expected.iter().filter(|id| !listed.contains(id.as_str())).collect();
     if missing.len() >= 3
         && missing.len() * 2 >= expected.len()
@@ -490,7 +528,7 @@ async fn list(
         );
         return Err(Failure::new(Class::Transient, message));
     }
-    Ok(items)
+    Ok(listing)
 }
 
 /// What it means that a list says that its container does not exist: it is believed only if an object that should be in it is

@@ -23,6 +23,7 @@ use crate::{
     metrics::Metrics,
     mutation::{self, Mutation},
     object::{Object, ObjectKey, Recorded},
+    order::Arrangement,
     plan::Plan,
     queue::{Priority, Queue},
     refusals::Refusals,
@@ -182,6 +183,11 @@ impl Context {
             self.forget(&given);
             given
         })
+    }
+
+    /// The order of a collection as last listed, with `joining` in it.
+    pub(crate) fn arrangement(&self, collection: &CollectionKey, joining: &Object) -> Arrangement {
+        Arrangement::of(&self.index(), &self.kinds, &self.collections, collection, joining)
     }
 
     pub(crate) fn prepare(&self, object: &Object) -> Result<Prepared, Plan> {

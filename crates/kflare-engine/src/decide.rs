@@ -1,10 +1,13 @@
 //! The decision: pure, synchronous, a value in and a value out. No clock, no network, no store.
 
+use jiff::Timestamp;
+
 use crate::{
-    kind::{Desired, Lifecycle, Remote},
+    kind::{Desired, KindDescriptor, Lifecycle, Remote},
     mutation::{self, Mutation},
     object::{ObjectKey, Origin, Recorded},
-    plan::{Change, FieldRules, Plan, diff, field_names},
+    order::Placement,
+    plan::{Change, POSITION, Plan, diff, field_names},
     policy::{Adoption, Deletion},
     reason::Reason,
 };
@@ -16,6 +19,8 @@ pub struct Observed {
     pub recorded: Option<Remote>,
     /// Objects in the same place, those of the same group among them. Only needed when `recorded` is none.
     pub candidates: Vec<Remote>,
+    /// Where the recorded object belongs, if it stands elsewhere.
+    pub placement: Option<Placement>,
 }
 
 /// Who claims a remote id, other than the resource decided about.
@@ -26,10 +31,10 @@ pub trait Claims {
 
 /// Everything a decision rests on.
 pub struct Situation<'a> {
-    /// What the engine may do with the object.
-    pub lifecycle: Lifecycle,
-    /// Field rules of the kind.
-    pub fields: FieldRules,
+    /// The kind.
+    pub descriptor: &'a KindDescriptor,
+    /// The time at Cloudflare.
+    pub now: Timestamp,
     /// What the spec asks for.
     pub desired: &'a Desired,
     /// What Cloudflare has.
@@ -49,7 +54,7 @@ pub fn decide(situation: &Situation<'_>) -> Plan {
     if let Some(remote) = &situation.observed.recorded {
         return decide_known(situation, remote);
     }
-    if situation.lifecycle == Lifecycle::Verified {
+    if situation.descriptor.lifecycle == Lifecycle::Verified {
         return blocked(
             Reason::TERMINAL_ERROR,
             "Cloudflare does not know this object".to_owned(),
@@ -66,20 +71,21 @@ pub fn decide(situation: &Situation<'_>) -> Plan {
 
 fn decide_known(situation: &Situation<'_>, remote: &Remote) -> Plan {
     if let Some(holder) = situation.claims.holder(&remote.id) {
-        return claimed(&remote.id, &holder);
+        return claimed(situation, &remote.id, &holder);
     }
-    let changes = changes(situation, remote);
+    let mut changes = changes(situation, remote);
+    changes.extend(situation.observed.placement.as_ref().map(moved));
     if changes.is_empty() {
         return Plan::NoOp { id: remote.id.clone() };
     }
     if let Some(why) = &remote.locked {
         return Plan::Blocked {
-            reason: Reason::READ_ONLY,
+            reason: situation.descriptor.reasons.locked.clone(),
             message: format!("{} is {why} and cannot be changed", remote.id),
             changes,
         };
     }
-    if situation.lifecycle == Lifecycle::Verified {
+    if situation.descriptor.lifecycle == Lifecycle::Verified {
         let found = changes.iter().map(Change::to_string).collect::<Vec<_>>().join("; ");
         return Plan::Blocked {
             reason: Reason::TERMINAL_ERROR,
@@ -90,7 +96,7 @@ fn decide_known(situation: &Situation<'_>, remote: &Remote) -> Plan {
     let id = remote.id.clone();
     if changes
         .iter()
-        .any(|change| situation.fields.immutable.contains(&change.path.as_str()))
+        .any(|change| situation.descriptor.fields.immutable.contains(&change.path.as_str()))
     {
         Plan::Replace { id, changes }
     } else {
@@ -110,7 +116,8 @@ fn left_behind<'a>(situation: &'a Situation<'_>) -> Option<&'a Remote> {
         .observed
         .candidates
         .iter()
-        .filter(|remote| intent.made(remote) && situation.claims.holder(&remote.id).is_none())
+        .filter(|remote| intent.made(remote, situation.descriptor.nature, situation.now))
+        .filter(|remote| situation.claims.holder(&remote.id).is_none())
         .min_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)))
 }
 
@@ -132,7 +139,7 @@ fn decide_new(situation: &Situation<'_>) -> Plan {
         .find(|remote| remote.key.member == desired.key.member);
     if let Some(remote) = exact {
         return match situation.claims.holder(&remote.id) {
-            Some(holder) => claimed(&remote.id, &holder),
+            Some(holder) => claimed(situation, &remote.id, &holder),
             None => decide_existing(situation, remote),
         };
     }
@@ -144,7 +151,7 @@ fn decide_new(situation: &Situation<'_>) -> Plan {
     match (group.as_slice(), free.as_slice(), adoption) {
         // One object of that group is all there can be, and somebody has it.
         ([taken, ..], [], _) if desired.exclusive => match situation.claims.holder(&taken.id) {
-            Some(holder) => claimed(&taken.id, &holder),
+            Some(holder) => claimed(situation, &taken.id, &holder),
             None => create(situation),
         },
         ([only], [_], _) if desired.exclusive => decide_existing(situation, only),
@@ -159,7 +166,11 @@ fn decide_new(situation: &Situation<'_>) -> Plan {
 
 fn create(situation: &Situation<'_>) -> Plan {
     Plan::Create {
-        changes: diff(&situation.desired.body, &serde_json::Map::new(), situation.fields),
+        changes: diff(
+            &situation.desired.body,
+            &serde_json::Map::new(),
+            situation.descriptor.fields,
+        ),
     }
 }
 
@@ -167,7 +178,7 @@ fn decide_existing(situation: &Situation<'_>, remote: &Remote) -> Plan {
     let changes = changes(situation, remote);
     if let Some(why) = &remote.locked {
         return Plan::Blocked {
-            reason: Reason::READ_ONLY,
+            reason: situation.descriptor.reasons.locked.clone(),
             message: format!("{} is {why} and cannot be adopted", remote.id),
             changes,
         };
@@ -199,7 +210,7 @@ fn decide_existing(situation: &Situation<'_>, remote: &Remote) -> Plan {
             changes,
         },
         Adoption::Never => Plan::Blocked {
-            reason: Reason::ALREADY_EXISTS,
+            reason: situation.descriptor.reasons.exists.clone(),
             message: format!(
                 "{} exists at Cloudflare and is left alone; adopting it (annotation kflare.dev/adoption-policy: adopt) would change {differs}",
                 remote.id
@@ -220,11 +231,21 @@ fn nothing_to_adopt(found: usize) -> Plan {
     blocked(Reason::NOTHING_TO_ADOPT, message)
 }
 
-fn claimed(id: &str, holder: &ObjectKey) -> Plan {
+fn claimed(situation: &Situation<'_>, id: &str, holder: &ObjectKey) -> Plan {
     blocked(
-        Reason::ALREADY_CLAIMED,
+        situation.descriptor.reasons.claimed.clone(),
         format!("{id} is managed by {holder}; delete one of the two resources"),
     )
+}
+
+/// A change of place, as a change of a field.
+fn moved(placement: &Placement) -> Change {
+    Change {
+        path: POSITION.to_owned(),
+        from: placement.from.into(),
+        to: placement.beside.as_str().into(),
+        secret: false,
+    }
 }
 
 fn blocked(reason: Reason, message: String) -> Plan {
@@ -236,7 +257,7 @@ fn blocked(reason: Reason, message: String) -> Plan {
 }
 
 fn changes(situation: &Situation<'_>, remote: &Remote) -> Vec<Change> {
-    diff(&situation.desired.body, &remote.body, situation.fields)
+    diff(&situation.desired.body, &remote.body, situation.descriptor.fields)
 }
 
 /// Decides about a resource that is being deleted. `left_behind` is the object of an interrupted create, if one was found.

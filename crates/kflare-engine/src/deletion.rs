@@ -178,7 +178,7 @@ async fn left_behind(
     };
     let index = pass.context.index();
     found.retain(|remote| {
-        intent.made(remote)
+        intent.made(remote, pass.kind.descriptor().nature, client.server_time())
             && index
                 .claimants(&place.collection.collection, &remote.id)
                 .next()
@@ -200,7 +200,14 @@ async fn carry_out(
             if let Some(warning) = pass.kind.deletion_warning(client, &place.collection.scope, id).await {
                 report::event(context, object, Severity::Warning, "DeletingMore", "Delete", warning);
             }
-            let deleted = write_through(pass, &place.collection, client, Write::Delete { id: id.clone() }).await;
+            let deleted = write_through(
+                pass,
+                object,
+                &place.collection,
+                client,
+                Write::Delete { id: id.clone() },
+            )
+            .await;
             match deleted.map_err(|failed| failed.failure) {
                 Ok(_) => {}
                 Err(failure) if failure.class == Class::Missing => {}

@@ -9,10 +9,10 @@ use std::{
 use kflare_api::names;
 
 use crate::{
-    kind::{CredentialSource, Kind, ResourceScope, SpecError},
+    aliases::Aliases,
+    kind::{CredentialSource, Kind, ReferenceName, ResourceScope, SpecError},
     object::{Object, ObjectKey, SecretKey},
     queue::Priority,
-    reason::Reason,
 };
 
 /// The kinds this process works with, by name.
@@ -79,6 +79,7 @@ pub struct Index {
     objects: BTreeMap<ObjectKey, Arc<Object>>,
     referents: BTreeMap<ObjectKey, Vec<ObjectKey>>,
     referrers: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    aliases: Aliases,
     /// Mostly one a claim.
     claims: BTreeMap<(Arc<str>, String), Vec<ObjectKey>>,
     reserved: BTreeMap<(Arc<str>, String), ObjectKey>,
@@ -97,6 +98,7 @@ impl Index {
             objects: BTreeMap::new(),
             referents: BTreeMap::new(),
             referrers: BTreeMap::new(),
+            aliases: Aliases::default(),
             claims: BTreeMap::new(),
             reserved: BTreeMap::new(),
             collections: BTreeMap::new(),
@@ -111,7 +113,10 @@ impl Index {
     pub fn sizes(&self) -> [(&'static str, usize); 8] {
         [
             ("resources", self.objects.len()),
-            ("references", self.referents.len() + self.referrers.len()),
+            (
+                "references",
+                self.referents.len() + self.referrers.len() + self.aliases.len(),
+            ),
             ("claims", self.claims.len() + self.reserved.len()),
             ("collections", self.collections.len()),
             ("secrets", self.secrets.len()),
@@ -139,9 +144,41 @@ impl Index {
             .map(|(_, object)| object)
     }
 
-    /// The resources that refer to `key`.
+    /// The resources that refer to `key`, by its name or by what its object is called in the same account.
     pub fn referrers(&self, key: &ObjectKey) -> impl Iterator<Item = &ObjectKey> {
-        self.referrers.get(key).into_iter().flatten()
+        let account = self.account_of(key).ok();
+        let by_alias = self.aliases.referrers(key);
+        let by_alias = by_alias.filter(move |other| self.account_of(other).ok() == account);
+        self.referrers.get(key).into_iter().flatten().chain(by_alias)
+    }
+
+    /// The resource that manages the object called `alias`, in the account of `from`. Of several the one that has it recorded.
+    pub fn aliased(&self, kind: &str, alias: &str, from: &ObjectKey) -> Option<ObjectKey> {
+        let account = self.account_of(from).ok();
+        let same_account = self.aliases.holders(kind, alias);
+        let same_account = same_account.filter(|key| self.account_of(key).ok() == account);
+        let rank = |key: &&ObjectKey| {
+            let object = self.objects.get(*key);
+            let recorded = object.is_some_and(|object| self.recorded_id(object).is_some());
+            (!recorded, object.and_then(|object| object.created), (*key).clone())
+        };
+        same_account.min_by_key(rank).cloned()
+    }
+
+    /// The resource that is to have the one object of the container of `key`: one that has it recorded, else the oldest.
+    pub fn singleton_holder(&self, key: &ObjectKey) -> Option<ObjectKey> {
+        let parent = self.referents.get(key)?.first()?;
+        let rank = |key: &&ObjectKey| {
+            let object = self.objects.get(*key);
+            let recorded = object.is_some_and(|object| self.recorded_id(object).is_some());
+            (!recorded, object.and_then(|object| object.created), (*key).clone())
+        };
+        let all = self
+            .referrers
+            .get(parent)?
+            .iter()
+            .filter(|other| other.kind == key.kind);
+        all.min_by_key(rank).cloned()
     }
 
     /// The resources that refer to `key`, directly or through others.
@@ -245,6 +282,12 @@ impl Index {
     /// Holds `id` for `key` while its adoption is on the way.
     pub fn reserve(&mut self, collection: &str, id: &str, key: &ObjectKey) {
         self.reserved.insert((collection.into(), id.to_owned()), key.clone());
+    }
+
+    /// The ids of a collection that are held for resources which do not have them recorded yet.
+    pub fn reserved<'a>(&'a self, collection: &'a str) -> impl Iterator<Item = (&'a str, &'a ObjectKey)> {
+        let all = self.reserved.iter().filter(move |((it, _), _)| &**it == collection);
+        all.map(|((_, id), key)| (id.as_str(), key))
     }
 
     /// Ends all reservations of `key`.
@@ -354,7 +397,9 @@ impl Index {
             .referrers(key)
             .map(|child| (child.clone(), Priority::Dependent))
             .collect();
-        for parent in self.referents.get(key).into_iter().flatten() {
+        let aliased = self.aliases.referents(key);
+        let aliased = aliased.flat_map(|(kind, alias)| self.aliases.holders(kind, alias));
+        for parent in self.referents.get(key).into_iter().flatten().chain(aliased) {
             if self.objects.get(parent).is_some_and(|parent| parent.deleting) {
                 wakes.push((parent.clone(), Priority::Delete));
             }
@@ -422,16 +467,23 @@ impl Index {
         };
         let descriptor = kind.descriptor();
         let namespace = object.key.namespace.as_deref();
-        let referents: Vec<ObjectKey> = kind
-            .references(&object.spec.value())
-            .unwrap_or_default()
-            .iter()
-            .map(|reference| self.kinds.referent(reference.kind, namespace, &reference.name))
-            .map(|referent| match self.referrers.get_key_value(&referent) {
-                Some((known, _)) => known.clone(),
-                None => referent,
-            })
-            .collect();
+        let spec = object.spec.value();
+        let mut referents: Vec<ObjectKey> = Vec::new();
+        for reference in kind.references(&spec).unwrap_or_default() {
+            match reference.name {
+                ReferenceName::Resource(name) => {
+                    let referent = self.kinds.referent(reference.kind, namespace, &name);
+                    referents.push(match self.referrers.get_key_value(&referent) {
+                        Some((known, _)) => known.clone(),
+                        None => referent,
+                    });
+                }
+                ReferenceName::Alias(alias) => self.aliases.refer(&object.key, reference.kind, alias),
+            }
+        }
+        if let Some(alias) = kind.alias(&spec) {
+            self.aliases.hold(&object.key, alias);
+        }
         for referent in &referents {
             self.referrers
                 .entry(referent.clone())
@@ -439,7 +491,7 @@ impl Index {
                 .insert(object.key.clone());
         }
         self.referents.insert(object.key.clone(), referents);
-        if object.ready().reason == Reason::ALREADY_CLAIMED.as_str() {
+        if object.ready().reason == descriptor.reasons.claimed.as_str() {
             self.standing_back.insert(object.key.clone());
         }
         for slot in self.claim_slots(object) {
@@ -466,6 +518,7 @@ impl Index {
 
     fn unlink(&mut self, object: &Object) {
         self.standing_back.remove(&object.key);
+        self.aliases.forget(&object.key);
         for referent in self.referents.get(&object.key).cloned().unwrap_or_default() {
             remove_from(&mut self.referrers, &referent, &object.key);
         }

@@ -9,12 +9,13 @@ use serde_json::{Map, Value};
 
 use crate::{
     digest::fingerprint,
-    kind::{Desired, Remote},
+    kind::{Desired, Nature, Remote},
     mutation::{self, Mutation},
     plan::FieldRules,
 };
 
-/// A create that was not answered takes effect within that long after its intent, or never.
+/// A create that was not answered takes effect within that long after its intent, or never. Also: so long after an intent an
+/// object without a creation time, equal to what was announced and unique by its name, is taken for ours.
 const ARRIVES_WITHIN: Duration = Duration::from_mins(5);
 
 /// Whole seconds of Cloudflare's `Date` header, rounded up, and the time an answer takes.
@@ -56,7 +57,10 @@ impl Intent {
         let fields: Vec<String> = desired
             .body
             .keys()
-            .filter(|it| !rules.after_create.contains(&it.as_str()) && !rules.untold.contains(&it.as_str()))
+            .filter(|it| {
+                let left_out = [rules.after_create, rules.untold, rules.write_only];
+                !left_out.iter().any(|fields| fields.contains(&it.as_str()))
+            })
             .cloned()
             .collect();
         Self {
@@ -96,8 +100,10 @@ impl Intent {
     }
 
     /// Whether `remote` is what this intent announced: of that identity, with every field as it was to be sent, and made
-    /// while the create was under way.
-    pub fn made(&self, remote: &Remote) -> bool {
+    /// while the create was under way. Where Cloudflare does not say when it made an object, a key that is only ours tells;
+    /// where the key is not, the object is ours only `now`, shortly after the intent: there was none of that name before it, and
+    /// Cloudflare makes no second one.
+    pub fn made(&self, remote: &Remote, nature: Nature, now: Timestamp) -> bool {
         let until = self
             .over
             .unwrap_or_else(|| self.at.saturating_add(ARRIVES_WITHIN).unwrap_or(Timestamp::MAX));
@@ -107,9 +113,10 @@ impl Intent {
         remote.key.group == self.group
             && remote.key.member == self.member
             && remote.locked.is_none()
-            && remote
-                .created
-                .is_some_and(|created| created >= self.from && created <= until)
+            && match remote.created {
+                Some(created) => created >= self.from && created <= until,
+                None => nature.key_is_ours || (now >= self.from && now <= until),
+            }
             && print(&remote.body, &self.fields) == self.print
     }
 }

@@ -14,6 +14,7 @@ use crate::{
     errors::Class,
     object::{ObjectKey, SecretKey},
     plan::{Change, FieldRules},
+    reason::Reason,
 };
 
 /// Where resources of a kind live in Kubernetes.
@@ -43,6 +44,40 @@ pub struct ClaimNames {
     pub label: Cow<'static, str>,
 }
 
+/// What conditions say where a kind has a word of its own for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindReasons {
+    /// An object of that identity exists and the user has not asked to adopt it.
+    pub exists: Reason,
+    /// Another resource manages the object.
+    pub claimed: Reason,
+    /// The object must not be touched.
+    pub locked: Reason,
+}
+
+impl Default for KindReasons {
+    fn default() -> Self {
+        Self {
+            exists: Reason::ALREADY_EXISTS,
+            claimed: Reason::ALREADY_CLAIMED,
+            locked: Reason::READ_ONLY,
+        }
+    }
+}
+
+/// How the objects of a kind exist at Cloudflare, where that is not the usual way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Nature {
+    /// Their order in the collection means something: those of ours stand in the order of [`Kind::rank`], others keep their
+    /// place. The collection is one document, so its edits are made one after the other.
+    pub ordered: bool,
+    /// There is one in a container at most, and it is the container's: of several resources the oldest has it. The first
+    /// reference of the spec names the container.
+    pub singleton: bool,
+    /// The natural key is made from the resource's own name, so that nobody else makes an object with it.
+    pub key_is_ours: bool,
+}
+
 /// Static facts about a kind.
 #[derive(Clone, Debug)]
 pub struct KindDescriptor {
@@ -66,24 +101,76 @@ pub struct KindDescriptor {
     pub provides_credential: bool,
     /// Fields that need more than plain comparison.
     pub fields: FieldRules,
+    /// How its objects exist, where that is not the usual way.
+    pub nature: Nature,
+    /// Reasons with a name of the kind's own.
+    pub reasons: KindReasons,
 }
 
 impl KindDescriptor {
+    /// A namespaced, managed kind whose collection can be listed and whose fields are plain.
+    pub fn new(kind: &'static str, plural: &'static str, noun: &'static str, collection: &'static str) -> Self {
+        Self {
+            kind: kind.into(),
+            plural: plural.into(),
+            resource_scope: ResourceScope::Namespaced,
+            noun: noun.into(),
+            lifecycle: Lifecycle::Managed,
+            claim: None,
+            collection: collection.into(),
+            listable: true,
+            provides_credential: false,
+            fields: FieldRules::default(),
+            nature: Nature::default(),
+            reasons: KindReasons::default(),
+        }
+    }
+
     /// The status field that holds the remote id.
     pub fn id_field(&self) -> Option<&str> {
         self.claim.as_ref().map(|claim| claim.status_field.as_ref())
     }
 }
 
-/// A reference from a spec to another resource of ours, in the same namespace (or cluster-scoped).
+/// A reference from a spec to another resource of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// Field of the spec, for messages and for lookup by the adapter (`zoneRef`).
-    pub field: &'static str,
+    /// Field of the spec, for messages and for lookup by the adapter (`zoneRef`). Unique within the spec.
+    pub field: Cow<'static, str>,
     /// CamelCase kind of the referent.
     pub kind: &'static str,
-    /// Its name.
-    pub name: String,
+    /// What names it.
+    pub name: ReferenceName,
+}
+
+/// How a reference names its referent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReferenceName {
+    /// By the resource's name, in the same namespace (or cluster-scoped). It has to exist.
+    Resource(String),
+    /// By what its object is called at Cloudflare ([`Kind::alias`]), in the same account and any namespace. If no resource
+    /// manages such an object there is nothing to wait for: somebody else may have made it.
+    Alias(String),
+}
+
+impl Reference {
+    /// To a resource by its name.
+    pub fn new(field: impl Into<Cow<'static, str>>, kind: &'static str, name: impl Into<String>) -> Self {
+        Self {
+            field: field.into(),
+            kind,
+            name: ReferenceName::Resource(name.into()),
+        }
+    }
+
+    /// To whichever resource manages the object of that name at Cloudflare, if one does.
+    pub fn by_alias(field: impl Into<Cow<'static, str>>, kind: &'static str, alias: impl Into<String>) -> Self {
+        Self {
+            field: field.into(),
+            kind,
+            name: ReferenceName::Alias(alias.into()),
+        }
+    }
 }
 
 /// What an adapter may know of a resource it refers to.
@@ -102,10 +189,12 @@ pub struct Parent {
 /// Everything that a spec refers to, resolved.
 #[derive(Clone, Debug)]
 pub struct Parents {
+    /// The resource whose references these are.
+    pub of: ObjectKey,
     /// Cloudflare's account id.
     pub account_id: String,
     /// By field of the spec.
-    pub by_field: BTreeMap<&'static str, Parent>,
+    pub by_field: BTreeMap<Cow<'static, str>, Parent>,
 }
 
 impl Parents {
@@ -159,7 +248,7 @@ impl LabelSelector {
 }
 
 /// How objects that have no id yet are found and told apart.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NaturalKey {
     /// Objects that could be meant by one resource share it (zone name; record type and name).
     pub group: String,
@@ -168,7 +257,7 @@ pub struct NaturalKey {
 }
 
 /// What the spec asks for, in canonical form.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Desired {
     /// Identity.
     pub key: NaturalKey,
@@ -178,10 +267,22 @@ pub struct Desired {
     pub body: Map<String, Value>,
     /// What the spec asks for that has no effect, a sentence each: the condition says so.
     pub notes: Vec<String>,
+    /// Where the object is to be put, in collections whose order means something. Set by the engine at the moment of the
+    /// write; none when it may stay where it is, or goes to the end.
+    pub position: Option<Position>,
+}
+
+/// A place beside another object of the same collection, by its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// Right before it.
+    Before(String),
+    /// Right after it.
+    After(String),
 }
 
 /// What Cloudflare has, in canonical form.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Remote {
     /// Cloudflare's id.
     pub id: String,
@@ -189,8 +290,11 @@ pub struct Remote {
     pub key: NaturalKey,
     /// Fields to compare.
     pub body: Map<String, Value>,
-    /// When Cloudflare made it.
+    /// When Cloudflare made it. None where Cloudflare does not say: see [`crate::intent::Intent::made`].
     pub created: Option<Timestamp>,
+    /// Cloudflare's mark of its last change, where there is one that also covers what reads do not tell. Equal marks mean
+    /// that nothing has changed.
+    pub revision: Option<String>,
     /// Why it must not be touched, if so (managed by another product).
     pub locked: Option<String>,
     /// For `status.cloudflareMetadata`.
@@ -207,6 +311,7 @@ pub struct Packed {
     member: Box<str>,
     body: Json,
     created: Option<Timestamp>,
+    revision: Option<Box<str>>,
     locked: Option<Box<str>>,
     metadata: Json,
     status: Json,
@@ -233,6 +338,7 @@ impl Packed {
             key: self.key(),
             body: self.body.fields(),
             created: self.created,
+            revision: self.revision.as_deref().map(str::to_owned),
             locked: self.locked.as_deref().map(str::to_owned),
             metadata: self.metadata.fields(),
             status: self.status.fields(),
@@ -248,6 +354,7 @@ impl From<Remote> for Packed {
             member: remote.key.member.into(),
             body: remote.body.into(),
             created: remote.created,
+            revision: remote.revision.map(Into::into),
             locked: remote.locked.map(Into::into),
             metadata: remote.metadata.into(),
             status: remote.status.into(),
@@ -307,13 +414,66 @@ pub enum Write {
     },
 }
 
+/// All objects of a container.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// The objects; where order means something, in that order.
+    pub objects: Vec<Packed>,
+    /// What edits of the container need to know beyond its id, such as the id of the document that holds the objects. Handed
+    /// to writes as [`Site::handle`].
+    pub handle: Option<String>,
+}
+
+impl From<Vec<Packed>> for Listing {
+    fn from(objects: Vec<Packed>) -> Self {
+        Self { objects, handle: None }
+    }
+}
+
+impl FromIterator<Remote> for Listing {
+    fn from_iter<I: IntoIterator<Item = Remote>>(objects: I) -> Self {
+        objects.into_iter().map(Packed::from).collect::<Vec<_>>().into()
+    }
+}
+
+/// Where a write goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// The container.
+    pub scope: &'a str,
+    /// [`Listing::handle`] of the last listing. None when there was no listing, or none in it: the adapter has to find out.
+    pub handle: Option<&'a str>,
+}
+
+/// An object that was created or changed.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// The object, as Cloudflare has it now; fields that no read tells may be left out.
+    pub remote: Remote,
+    /// The whole collection after the write, where the answer holds it.
+    pub listing: Option<Listing>,
+}
+
+impl From<Remote> for Stored {
+    fn from(remote: Remote) -> Self {
+        Self { remote, listing: None }
+    }
+}
+
+/// A deletion that was carried out, or was not needed.
+#[derive(Clone, Debug, Default)]
+pub struct Deleted {
+    /// The whole collection after the write, where the answer holds it.
+    pub listing: Option<Listing>,
+}
+
 /// What came of a write.
 #[derive(Clone, Debug)]
 pub enum Written {
     /// Created or updated, as Cloudflare has it now.
-    Stored(Remote),
+    Stored(Stored),
     /// Deleted, or gone before.
-    Deleted,
+    Deleted(Deleted),
 }
 
 /// Writes many objects of one scope in one call, all or nothing.
@@ -340,14 +500,25 @@ pub trait Kind: Send + Sync {
         Ok(None)
     }
 
-    /// The container (zone id, account id) the object lives in.
-    fn scope(&self, parents: &Parents) -> String;
+    /// The container (zone id, account id, or one of these and what else tells collections apart) the object lives in.
+    fn scope(&self, spec: &Value, parents: &Parents) -> Result<String, SpecError>;
+
+    /// Where the object stands among those of ours in the same collection: lower ranks first, equal ones by namespace and name.
+    /// Asked only where the descriptor says `ordered`.
+    fn rank(&self, _spec: &Value) -> i64 {
+        0
+    }
+
+    /// What others call the object at Cloudflare, where they refer to it so: see [`ReferenceName::Alias`].
+    fn alias(&self, _spec: &Value) -> Option<String> {
+        None
+    }
 
     /// What the spec asks for.
     fn desired(&self, spec: &Value, parents: &Parents) -> Result<Desired, SpecError>;
 
     /// All objects of the scope. A listing that is not complete must be an error.
-    async fn list(&self, client: &Client, scope: &str) -> Result<Vec<Packed>, Error>;
+    async fn list(&self, client: &Client, scope: &str) -> Result<Listing, Error>;
 
     /// The objects in one place (see [`Kind::place`]), by a filtered query. At least those of the group of `key`.
     async fn find(&self, client: &Client, scope: &str, key: &NaturalKey) -> Result<Vec<Remote>, Error>;
@@ -362,20 +533,20 @@ pub trait Kind: Send + Sync {
     async fn get(&self, client: &Client, scope: &str, id: &str) -> Result<Option<Remote>, Error>;
 
     /// Creates an object.
-    async fn create(&self, client: &Client, scope: &str, desired: &Desired) -> Result<Remote, Error>;
+    async fn create(&self, client: &Client, site: Site<'_>, desired: &Desired) -> Result<Stored, Error>;
 
     /// Changes fields of an object.
     async fn update(
         &self,
         client: &Client,
-        scope: &str,
+        site: Site<'_>,
         id: &str,
         desired: &Desired,
         changes: &[Change],
-    ) -> Result<Remote, Error>;
+    ) -> Result<Stored, Error>;
 
     /// Deletes an object. An object that does not exist is a success.
-    async fn delete(&self, client: &Client, scope: &str, id: &str) -> Result<(), Error>;
+    async fn delete(&self, client: &Client, site: Site<'_>, id: &str) -> Result<Deleted, Error>;
 
     /// How to write many at once, where the API has it.
     fn batch(&self) -> Option<&dyn BatchWriter> {

@@ -14,6 +14,7 @@
 //! | [`mutation`] | engines broken on purpose, for tests of the tests |
 
 pub mod adapter;
+mod aliases;
 pub mod annotations;
 pub mod batch;
 pub mod clock;
@@ -38,6 +39,7 @@ pub mod mutation;
 pub mod object;
 pub mod observe;
 pub mod offline;
+pub mod order;
 mod pass;
 pub mod plan;
 pub mod policy;
@@ -54,7 +56,10 @@ pub use adapter::{Adapter, erase};
 pub use context::Settings;
 pub use engine::{Engine, EngineError, EngineOptions, Readiness};
 pub use index::Kinds;
-pub use kind::{Desired, Kind, KindDescriptor, NaturalKey, Packed, Parents, Reference, Remote, SpecError};
+pub use kind::{
+    Deleted, Desired, Kind, KindDescriptor, Listing, NaturalKey, Packed, Parents, Position, Reference, Remote, Site,
+    SpecError, Stored,
+};
 pub use plan::{Change, Plan};
 pub use reason::Reason;
 pub use watch::WATCH_TIMEOUT;

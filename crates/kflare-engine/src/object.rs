@@ -88,6 +88,17 @@ pub struct Recorded {
     pub origin: Option<Origin>,
     /// A create that may have happened.
     pub intent: Option<Intent>,
+    /// What was written of the fields that lists do not tell.
+    pub applied: Applied,
+}
+
+/// What our last write of an object left, for the fields that lists, or all reads, do not tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Keyed hash of those fields.
+    pub hash: Option<String>,
+    /// Cloudflare's mark of the change.
+    pub revision: Option<String>,
 }
 
 /// The `Ready` condition as it stands.
@@ -194,6 +205,7 @@ impl Object {
     /// What status and the intent annotation remember. `id_field` is the field of `status.cloudflareMetadata` that holds
     /// the remote id; kinds without one record nothing.
     pub fn recorded(&self, id_field: Option<&str>) -> Recorded {
+        let text_of = |field: &str| self.status.get::<String>(&[field]);
         let id: Option<String> = id_field.and_then(|field| self.status.get(&["cloudflareMetadata", field]));
         let mut ownership: Map<String, Value> = self.status.get(&["ownership"]).unwrap_or_default();
         let mut text = |field: &str| match ownership.remove(field) {
@@ -208,6 +220,10 @@ impl Object {
             intent: self
                 .annotation(names::CREATE_INTENT)
                 .and_then(|text| serde_json::from_str(text).ok()),
+            applied: Applied {
+                hash: text_of("appliedHash"),
+                revision: text_of("appliedRevision"),
+            },
         }
     }
 

@@ -1,19 +1,20 @@
 //! What Cloudflare has of one resource: from the collection's snapshot, or asked for alone where that is cheaper or the
 //! snapshot cannot answer.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use kflare_cloudflare::{Client, Error};
-use std::time::Duration;
+use serde_json::{Map, Value};
 
 use crate::{
     collections::{Collections, Freshness, NotListed, Seen},
     decide::Observed,
     errors::{Class, Failure, classify},
     index::CollectionKey,
-    kind::{Kind, Lifecycle, NaturalKey, Remote},
+    kind::{Desired, Kind, Lifecycle, Remote},
     mutation::{self, Mutation},
     object::Recorded,
+    plan::diff,
     reason::Reason,
 };
 
@@ -37,16 +38,64 @@ pub struct Look<'a> {
     pub collection: &'a CollectionKey,
     /// What status remembers. An id recorded in another container counts as gone.
     pub recorded: &'a Recorded,
-    /// The natural key, for resources without a recorded object.
-    pub key: &'a NaturalKey,
+    /// What the spec asks for.
+    pub desired: &'a Desired,
     /// How new a snapshot has to be.
     pub freshness: Freshness,
     /// Whether few resources share the collection, so that asking for each alone is cheaper than a list.
     pub few: bool,
     /// Ids recorded in the collection.
     pub expected: &'a (dyn Fn() -> BTreeSet<String> + Sync),
-    /// Whether an object is as the spec asks for, so that nothing would be written.
-    pub satisfied: &'a (dyn Fn(&Remote) -> bool + Sync),
+}
+
+impl Look<'_> {
+    fn satisfied(&self, remote: &Remote) -> bool {
+        diff(&self.desired.body, &remote.body, self.kind.descriptor().fields).is_empty()
+    }
+
+    /// `remote` with what a list does not tell: taken for granted while nothing has changed since our own write, read
+    /// otherwise. What no read tells is left out when it is not known to be as the spec asks for. None: the object is gone.
+    async fn complete(&self, mut remote: Remote, source: Source) -> Result<Option<Remote>, Error> {
+        let rules = self.kind.descriptor().fields;
+        let unread = rules.unread(&self.desired.body);
+        if unread.is_empty() {
+            return Ok(Some(remote));
+        }
+        let applied = &self.recorded.applied;
+        let as_written = applied.hash.is_some() && applied.hash == applied_hash(self.client, &unread);
+        if as_written && remote.revision.is_some() && remote.revision == applied.revision {
+            remote.body.extend(unread);
+            return Ok(Some(remote));
+        }
+        let listed = source == Source::List && rules.unlisted.iter().any(|field| unread.contains_key(*field));
+        if listed {
+            let scope = &self.collection.scope;
+            match self.kind.get(self.client, scope, &remote.id).await? {
+                Some(whole) => remote = whole,
+                None => return Ok(None),
+            }
+        }
+        if as_written && remote.revision == applied.revision {
+            let known = unread.into_iter();
+            let known = known.filter(|(field, _)| rules.write_only.contains(&field.as_str()));
+            remote.body.extend(known);
+        }
+        Ok(Some(remote))
+    }
+}
+
+/// Where an object was seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// In a list, or by its name.
+    List,
+    /// It was asked for alone.
+    Single,
+}
+
+/// Keyed hash of the fields that lists do not tell, for status. None while there is no key.
+pub(crate) fn applied_hash(client: &Client, unread: &Map<String, Value>) -> Option<String> {
+    client.seal(&Value::Object(unread.clone()).to_string())
 }
 
 /// Looks.
@@ -60,10 +109,12 @@ pub async fn observe(collections: &Collections, look: &Look<'_>) -> Result<Obser
             .map_err(|error| failure(look.kind, &error))?;
         return Ok(Observed {
             recorded: found,
-            candidates: Vec::new(),
+            ..Observed::default()
         });
     }
-    let listed = look.kind.descriptor().listable && !look.few && {
+    let descriptor = look.kind.descriptor();
+    // A collection that is one document is read whole in any case.
+    let listed = descriptor.listable && (!look.few || descriptor.nature.ordered) && {
         let refreshed = collections
             .refresh(look.collection, look.kind, look.client, look.freshness, look.expected)
             .await;
@@ -83,21 +134,33 @@ pub async fn observe(collections: &Collections, look: &Look<'_>) -> Result<Obser
         if recorded.is_some() {
             return Ok(Observed {
                 recorded,
-                candidates: Vec::new(),
+                ..Observed::default()
             });
         }
     }
-    let candidates = if listed {
-        collections.neighbours(look.collection, look.kind, look.key)
+    let key = &look.desired.key;
+    let found = if listed {
+        collections.neighbours(look.collection, look.kind, key)
     } else {
         look.kind
-            .find(look.client, &look.collection.scope, look.key)
+            .find(look.client, &look.collection.scope, key)
             .await
             .map_err(|error| failure(look.kind, &error))?
     };
+    let mut candidates = Vec::with_capacity(found.len());
+    for remote in found {
+        let same = remote.key.group == key.group;
+        let whole = if same {
+            let whole = look.complete(remote, Source::List).await;
+            whole.map_err(|error| failure(look.kind, &error))?
+        } else {
+            Some(remote)
+        };
+        candidates.extend(whole);
+    }
     Ok(Observed {
-        recorded: None,
         candidates,
+        ..Observed::default()
     })
 }
 
@@ -112,16 +175,22 @@ async fn recorded(
             return Ok(None);
         }
         let lagging = collections.may_lag(look.collection, id);
-        if let Seen::Present(remote) = collections.seen(look.collection, id)
-            && (!lagging || (look.satisfied)(&remote))
-        {
-            return Ok(Some(remote));
+        if let Seen::Present(remote) = collections.seen(look.collection, id) {
+            let whole = look.complete(remote, Source::List).await;
+            let whole = whole.map_err(|error| failure(look.kind, &error))?;
+            if let Some(remote) = whole.filter(|remote| !lagging || look.satisfied(remote)) {
+                return Ok(Some(remote));
+            }
         }
     }
-    look.kind
-        .get(look.client, &look.collection.scope, id)
-        .await
-        .map_err(|error| failure(look.kind, &error))
+    let found = look.kind.get(look.client, &look.collection.scope, id).await;
+    match found.map_err(|error| failure(look.kind, &error))? {
+        Some(remote) => {
+            let whole = look.complete(remote, Source::Single).await;
+            whole.map_err(|error| failure(look.kind, &error))
+        }
+        None => Ok(None),
+    }
 }
 
 /// The failure that an error in answer to a look-up means. One that is refused says nothing about the spec.

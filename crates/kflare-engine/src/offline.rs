@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use kube::api::DynamicObject;
 use serde::Serialize;
 use tokio::time::Instant;
@@ -12,10 +13,11 @@ use crate::{
     credentials::Credentials,
     decide::{Claims, Observed, Situation, decide, decide_deletion},
     index::{Index, Kinds},
-    kind::{Kind, Lifecycle, Remote},
+    kind::{Kind, Lifecycle},
     object::{Object, ObjectKey},
     observe::{FEW, Look, observe},
-    plan::{Plan, diff},
+    order::Arrangement,
+    plan::Plan,
     policy::is_paused,
     reason::Reason,
     resolve::{Defaults, ParentRule, Prepared, prepare, with_recorded},
@@ -194,7 +196,8 @@ impl Manifests {
         if object.deleting {
             return Ok(decide_deletion(&recorded, None, prepared.policy.deletion));
         }
-        let observed = if prepared.scope.is_empty() {
+        let mut now = Timestamp::MIN;
+        let mut observed = if prepared.scope.is_empty() {
             // It lives in something that is itself to be created: there is nothing to find yet.
             Observed::default()
         } else {
@@ -210,17 +213,21 @@ impl Manifests {
                 client: &client,
                 collection: &prepared.collection,
                 recorded: &recorded,
-                key: &prepared.desired.key,
+                desired: &prepared.desired,
                 freshness,
                 few: self.index.has_few_siblings(key, FEW),
                 expected: &|| self.index.recorded_ids(&prepared.collection),
-                satisfied: &|remote: &Remote| diff(&prepared.desired.body, &remote.body, descriptor.fields).is_empty(),
             };
+            now = client.server_time();
             observe(collections, &look).await.map_err(|failure| failure.message)?
         };
+        if descriptor.nature.ordered && observed.recorded.is_some() {
+            let arrangement = Arrangement::of(&self.index, &self.kinds, collections, &prepared.collection, &object);
+            observed.placement = arrangement.placement(key);
+        }
         let plan = decide(&Situation {
-            lifecycle: descriptor.lifecycle,
-            fields: descriptor.fields,
+            descriptor,
+            now,
             desired: &prepared.desired,
             observed: &observed,
             recorded: &recorded,
@@ -255,7 +262,7 @@ fn note_found(
     let (Some(remote), Some(id_field)) = (found, kind.descriptor().id_field()) else {
         return;
     };
-    if matches!(plan, Plan::Blocked { reason, .. } if *reason == Reason::ALREADY_CLAIMED) {
+    if matches!(plan, Plan::Blocked { reason, .. } if *reason == kind.descriptor().reasons.claimed) {
         return;
     }
     let mut noted = with_recorded(object, id_field, &remote.id, &remote.metadata);

@@ -182,6 +182,9 @@ impl Plan {
     }
 }
 
+/// Path of a change of place, in collections whose order means something.
+pub const POSITION: &str = "position";
+
 /// How fields that need more than plain comparison are treated. Paths are dotted, in Cloudflare's spelling.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FieldRules {
@@ -193,6 +196,21 @@ pub struct FieldRules {
     pub after_create: &'static [&'static str],
     /// Fields that Cloudflare does not always tell: where an answer leaves one out, it is no difference.
     pub untold: &'static [&'static str],
+    /// Top-level fields that lists and look-ups by name leave out; only a read of the one object tells them.
+    pub unlisted: &'static [&'static str],
+    /// Top-level fields that no read tells (secret values). They count as they should be while Cloudflare's mark of the last
+    /// change ([`crate::Remote::revision`]) is the one that our own write left, and what we wrote is what the spec asks for.
+    pub write_only: &'static [&'static str],
+}
+
+impl FieldRules {
+    /// The fields of `desired` that a list does not tell.
+    pub fn unread(&self, desired: &Map<String, Value>) -> Map<String, Value> {
+        let unread = self.unlisted.iter().chain(self.write_only);
+        unread
+            .filter_map(|field| Some(((*field).to_owned(), desired.get(*field)?.clone())))
+            .collect()
+    }
 }
 
 /// The fields set in `desired` that `remote` has otherwise. Both are in canonical form. Fields that `desired` leaves out

@@ -95,6 +95,11 @@ pub fn is_paused(object: &Object) -> bool {
     !matches!(object.annotation(names::PAUSED), None | Some("false" | "")) && !mutation::is(Mutation::PauseIgnored)
 }
 
+/// Whether the object of `object` is not to be touched at present: paused, observed, or with a mode that is not known.
+pub fn stands_still(object: &Object) -> bool {
+    is_paused(object) || !matches!(object.annotation(names::MODE), None | Some("" | "manage"))
+}
+
 /// The policy of `object`, or what is wrong with its annotations.
 pub fn policy_of(
     object: &Object,

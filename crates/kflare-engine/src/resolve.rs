@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     annotations,
     index::{CollectionKey, Index, Kinds},
-    kind::{CredentialSource, Desired, Lifecycle, Parent, Parents, SpecError},
+    kind::{CredentialSource, Desired, KindDescriptor, Lifecycle, Parent, Parents, ReferenceName, SpecError},
     object::{Object, ObjectKey},
     plan::Plan,
     policy::{DefaultDeletion, DriftCheck, Policy, policy_of},
@@ -72,8 +72,14 @@ pub fn prepare(
     let references = kind.references(&spec).map_err(|error| invalid(&error))?;
     let namespace = object.key.namespace.as_deref();
     let mut by_field = BTreeMap::new();
-    for reference in &references {
-        let key = kinds.referent(reference.kind, namespace, &reference.name);
+    for reference in references {
+        let key = match &reference.name {
+            ReferenceName::Resource(name) => kinds.referent(reference.kind, namespace, name),
+            ReferenceName::Alias(alias) => match index.aliased(reference.kind, alias, &object.key) {
+                Some(key) => key,
+                None => continue,
+            },
+        };
         let parent = resolve(index, kinds, &key, object, parent_rule)?;
         by_field.insert(reference.field, parent);
     }
@@ -97,11 +103,13 @@ pub fn prepare(
         defaults.drift_check,
     )
     .map_err(|error| invalid(&error))?;
+    one_of_its_kind(index, kind.descriptor(), object)?;
     let parents = Parents {
+        of: object.key.clone(),
         account_id: source.account_id.clone(),
         by_field,
     };
-    let scope = kind.scope(&parents);
+    let scope = kind.scope(&spec, &parents).map_err(|error| invalid(&error))?;
     let desired = kind.desired(&spec, &parents).map_err(|error| invalid(&error))?;
     let notes = desired
         .notes
@@ -155,6 +163,21 @@ fn resolve(index: &Index, kinds: &Kinds, key: &ObjectKey, child: &Object, rule: 
         spec: parent.spec.clone(),
         metadata: parent.cloudflare_metadata().into(),
     })
+}
+
+/// Where a container has one object of a kind, the resource has to be the one that holds it.
+fn one_of_its_kind(index: &Index, descriptor: &KindDescriptor, object: &Object) -> Result<(), Plan> {
+    if !descriptor.nature.singleton {
+        return Ok(());
+    }
+    match index.singleton_holder(&object.key) {
+        Some(holder) if holder != object.key => Err(Plan::Blocked {
+            reason: descriptor.reasons.claimed.clone(),
+            message: format!("there is only one, and {holder} manages it; delete one of the two resources"),
+            changes: Vec::new(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 fn missing_parent(kinds: &Kinds, key: &ObjectKey, why: Option<&str>) -> Plan {

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::{
@@ -157,7 +158,8 @@ pub(crate) async fn sweep(context: &Context, key: &CollectionKey, extent: Extent
     }
     // What has just failed is tried again by its own back-off, not by every check.
     let at_rest = |object: &&Arc<Object>| context.queue().failures(&object.key) == 0;
-    if members.len() <= FEW || !kind.descriptor().listable || context.collections.is_refused(key) {
+    let few = members.len() <= FEW && !kind.descriptor().nature.ordered;
+    if few || !kind.descriptor().listable || context.collections.is_refused(key) {
         return enqueue(context, members.iter().filter(at_rest));
     }
     let Some(account) = members
@@ -226,15 +228,30 @@ fn needs_pass(context: &Context, key: &CollectionKey, object: &Arc<Object>) -> b
     let recorded = context.recorded_unproven(&object);
     let Some(id) = &recorded.id else { return true };
     let failing = context.queue().failures(&object.key) > 0;
-    let remote = match context.collections.seen(key, id) {
+    let mut remote = match context.collections.seen(key, id) {
         Seen::Present(remote) => remote,
         Seen::Unsure => return !failing,
     };
+    let unread = kind.descriptor().fields.unread(&prepared.desired.body);
+    if !unread.is_empty() {
+        // The list does not tell of these; that nothing has changed since our own write does, where Cloudflare says so.
+        let untouched = remote.revision.is_some() && remote.revision == recorded.applied.revision;
+        if !untouched || !object.is_ready_at_generation() {
+            return !failing;
+        }
+        remote.body.extend(unread);
+    }
+    let placement = if kind.descriptor().nature.ordered {
+        context.arrangement(key, &object).placement(&object.key)
+    } else {
+        None
+    };
     let observed = Observed {
         recorded: Some(remote),
-        candidates: Vec::new(),
+        placement,
+        ..Observed::default()
     };
-    match decide_with(context, kind, &object, &prepared, &observed, &recorded) {
+    match decide_with(context, kind, &object, &prepared, &observed, &recorded, Timestamp::MIN) {
         Plan::NoOp { .. } if object.is_ready_at_generation() && settled(&object, kind) => {
             context.contests().at_rest(&object.uid, Instant::now());
             false

@@ -19,13 +19,13 @@ use kflare_cloudflare::{
     Client, Error, Metrics as ClientMetrics, Pool, PoolOptions, Transport, TransportError, TransportErrorKind,
 };
 use kflare_engine::{
-    Change, Desired, Kind, KindDescriptor, NaturalKey, Packed, Parents, Reference, Remote, SpecError,
+    Change, Deleted, Desired, Kind, KindDescriptor, Listing, NaturalKey, Parents, Reference, Remote, Site, SpecError,
+    Stored,
     batch::{Batches, GATHER},
     errors::WriteError,
     index::CollectionKey,
-    kind::{BatchWriter, Lifecycle, ResourceScope, Write, Written},
+    kind::{BatchWriter, Write, Written},
     metrics::Metrics,
-    plan::FieldRules,
 };
 use serde_json::{Map, Value, json};
 use tokio::time::{sleep, timeout};
@@ -43,11 +43,7 @@ fn remote(name: &str) -> Remote {
             group: name.into(),
             member: String::new(),
         },
-        body: Map::new(),
-        created: None,
-        locked: None,
-        metadata: Map::new(),
-        status: Map::new(),
+        ..Remote::default()
     }
 }
 
@@ -68,16 +64,16 @@ impl Kind for Fake {
         Ok(Vec::new())
     }
 
-    fn scope(&self, _: &Parents) -> String {
-        "zone".into()
+    fn scope(&self, _: &Value, _: &Parents) -> Result<String, SpecError> {
+        Ok("zone".into())
     }
 
     fn desired(&self, _: &Value, _: &Parents) -> Result<Desired, SpecError> {
         unreachable!("batches decide nothing")
     }
 
-    async fn list(&self, _: &Client, _: &str) -> Result<Vec<Packed>, Error> {
-        Ok(Vec::new())
+    async fn list(&self, _: &Client, _: &str) -> Result<Listing, Error> {
+        Ok(Listing::default())
     }
 
     async fn find(&self, _: &Client, _: &str, _: &NaturalKey) -> Result<Vec<Remote>, Error> {
@@ -88,17 +84,17 @@ impl Kind for Fake {
         Ok(None)
     }
 
-    async fn create(&self, _: &Client, _: &str, desired: &Desired) -> Result<Remote, Error> {
+    async fn create(&self, _: &Client, _: Site<'_>, desired: &Desired) -> Result<Stored, Error> {
         self.note(vec![desired.key.group.clone()]).await;
-        Ok(remote(&desired.key.group))
+        Ok(remote(&desired.key.group).into())
     }
 
-    async fn update(&self, _: &Client, _: &str, id: &str, _: &Desired, _: &[Change]) -> Result<Remote, Error> {
-        Ok(remote(id))
+    async fn update(&self, _: &Client, _: Site<'_>, id: &str, _: &Desired, _: &[Change]) -> Result<Stored, Error> {
+        Ok(remote(id).into())
     }
 
-    async fn delete(&self, _: &Client, _: &str, _: &str) -> Result<(), Error> {
-        Ok(())
+    async fn delete(&self, _: &Client, _: Site<'_>, _: &str) -> Result<Deleted, Error> {
+        Ok(Deleted::default())
     }
 
     fn batch(&self) -> Option<&dyn BatchWriter> {
@@ -115,24 +111,13 @@ impl BatchWriter for Fake {
     async fn write(&self, _: &Client, _: &str, writes: &[Write]) -> Result<Vec<Written>, Error> {
         let names: Vec<String> = writes.iter().map(name).collect();
         self.note(names.clone()).await;
-        Ok(names.iter().map(|name| Written::Stored(remote(name))).collect())
+        Ok(names.iter().map(|name| Written::Stored(remote(name).into())).collect())
     }
 }
 
 impl Fake {
     fn new() -> Self {
-        let descriptor = KindDescriptor {
-            kind: "Fake".into(),
-            plural: "fakes".into(),
-            resource_scope: ResourceScope::Namespaced,
-            noun: "Fake".into(),
-            lifecycle: Lifecycle::Managed,
-            claim: None,
-            collection: "fakes".into(),
-            listable: true,
-            provides_credential: false,
-            fields: FieldRules::default(),
-        };
+        let descriptor = KindDescriptor::new("Fake", "fakes", "Fake", "fakes");
         Self {
             descriptor,
             sent: Mutex::default(),
@@ -184,15 +169,15 @@ fn write(stage: &Arc<Stage>, name: &str) -> BoxFuture<'static, Result<String, Wr
             key,
             exclusive: false,
             body: Map::from_iter([("a".to_owned(), json!(1))]),
-            notes: vec![],
+            ..Desired::default()
         };
         match stage
             .batches
-            .write(&stage.key, &stage.kind, &stage.client, Write::Create { desired })
+            .write(&stage.key, None, &stage.kind, &stage.client, Write::Create { desired })
             .await?
         {
-            Written::Stored(remote) => Ok(remote.id),
-            Written::Deleted => panic!("nothing was deleted"),
+            Written::Stored(stored) => Ok(stored.remote.id),
+            Written::Deleted(_) => panic!("nothing was deleted"),
         }
     })
 }

@@ -11,11 +11,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use kflare_engine::{
-    Desired, NaturalKey, Plan, Reason, Remote,
+    Desired, KindDescriptor, NaturalKey, Plan, Position, Reason, Remote,
     decide::{Claims, Observed, Situation, decide, decide_deletion},
     intent::Intent,
-    kind::Lifecycle,
+    kind::Nature,
     object::{ObjectKey, Origin, Recorded},
+    order::Placement,
     plan::FieldRules,
     policy::{Adoption, Deletion},
 };
@@ -53,9 +54,7 @@ fn remote(id: &str, content: &str, ttl: u32) -> Remote {
         key: key(content),
         body: body(content, ttl),
         created: Some(at(1_000)),
-        locked: None,
-        metadata: Map::new(),
-        status: Map::new(),
+        ..Remote::default()
     }
 }
 
@@ -67,6 +66,8 @@ struct Case {
     exclusive: bool,
     holders: Holders,
     fields: FieldRules,
+    nature: Nature,
+    now: Timestamp,
 }
 
 fn case() -> Case {
@@ -77,6 +78,8 @@ fn case() -> Case {
         exclusive: false,
         holders: Holders(BTreeMap::new()),
         fields: FieldRules::default(),
+        nature: Nature::default(),
+        now: at(1_000),
     }
 }
 
@@ -108,9 +111,8 @@ impl Case {
     fn intent(mut self, second: i64, member: &str) -> Self {
         let desired = Desired {
             key: key(member),
-            exclusive: false,
             body: body(member, 1),
-            notes: vec![],
+            ..Desired::default()
         };
         self.recorded.intent = Some(Intent::new(at(second), SCOPE, "main", &desired, FieldRules::default()));
         self
@@ -132,11 +134,16 @@ impl Case {
             key: key("192.0.2.1"),
             exclusive: self.exclusive,
             body: body("192.0.2.1", 1),
-            notes: vec![],
+            ..Desired::default()
+        };
+        let descriptor = KindDescriptor {
+            fields: self.fields,
+            nature: self.nature,
+            ..KindDescriptor::new("DNSRecord", "dnsrecords", "Record", "dns_records")
         };
         decide(&Situation {
-            lifecycle: Lifecycle::Managed,
-            fields: self.fields,
+            descriptor: &descriptor,
+            now: self.now,
             desired: &desired,
             observed: &self.observed,
             recorded: &self.recorded,
@@ -353,6 +360,44 @@ fn an_immutable_field_means_replacing() {
         ..FieldRules::default()
     };
     assert_eq!(short(&case.decide()), "replace r1 ttl");
+}
+
+#[test]
+fn without_a_creation_time_an_object_is_ours_only_shortly_after_the_intent() {
+    let undated = Remote {
+        created: None,
+        ..remote("r1", "192.0.2.1", 1)
+    };
+    let mut case = case().seen([undated]).intent(1_000, "192.0.2.1");
+    for (now, decided) in [
+        (1_000, "recover r1 "),
+        (1_300, "recover r1 "),
+        (1_301, "blocked AlreadyExists "),
+        (999, "blocked AlreadyExists "),
+    ] {
+        case.now = at(now);
+        assert_eq!(short(&case.decide()).trim_end(), decided.trim_end(), "{now}");
+    }
+    case.nature.key_is_ours = true;
+    case.now = at(90_000);
+    assert_eq!(
+        short(&case.decide()).trim_end(),
+        "recover r1",
+        "nobody else makes one of that key"
+    );
+}
+
+#[test]
+fn an_object_in_the_wrong_place_is_changed() {
+    let mut case = case().recorded(remote("r1", "192.0.2.1", 1));
+    case.observed.placement = Some(Placement {
+        from: Some(3),
+        to: Position::After("r0".into()),
+        beside: "after Rule default/first".into(),
+    });
+    let plan = case.decide();
+    assert_eq!(short(&plan), "update r1 position");
+    assert_eq!(plan.lines(5)[1], r#"position: 3 -> "after Rule default/first""#);
 }
 
 #[test]

@@ -8,7 +8,6 @@ use kflare_engine::{
     errors::Class,
     kind::{CredentialSource, LabelSelector, Lifecycle, ResourceScope},
     object::SecretKey,
-    plan::FieldRules,
 };
 use serde_json::{Map, Value, json};
 
@@ -23,16 +22,11 @@ impl AccountAdapter {
     pub fn new() -> Self {
         Self {
             descriptor: KindDescriptor {
-                kind: "CloudflareAccount".into(),
-                plural: "cloudflareaccounts".into(),
                 resource_scope: ResourceScope::Cluster,
-                noun: "Account".into(),
                 lifecycle: Lifecycle::Verified,
-                claim: None,
-                collection: "accounts".into(),
                 listable: false,
                 provides_credential: true,
-                fields: FieldRules::default(),
+                ..KindDescriptor::new("CloudflareAccount", "cloudflareaccounts", "Account", "accounts")
             },
         }
     }
@@ -79,7 +73,7 @@ impl Adapter for AccountAdapter {
         })
     }
 
-    fn scope(&self, parents: &Parents) -> String {
+    fn scope(&self, _spec: &CloudflareAccountSpec, parents: &Parents) -> String {
         parents.account_id.clone()
     }
 
@@ -93,7 +87,7 @@ impl Adapter for AccountAdapter {
             key,
             exclusive: true,
             body,
-            notes: Vec::new(),
+            ..Desired::default()
         })
     }
 
@@ -132,10 +126,8 @@ impl Adapter for AccountAdapter {
                 member: String::new(),
             },
             body: Map::from_iter([("token".to_owned(), json!(token.status))]),
-            created: None,
-            locked: None,
-            metadata: Map::new(),
             status,
+            ..Remote::default()
         }))
     }
 

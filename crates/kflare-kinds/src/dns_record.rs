@@ -9,9 +9,10 @@ use kflare_cloudflare::{
     endpoints::dns::{self as endpoint, Batch, Record, RecordId},
 };
 use kflare_engine::{
-    Adapter, Change, Desired, KindDescriptor, NaturalKey, Packed, Parents, Reason, Reference, Remote, SpecError,
+    Adapter, Change, Deleted, Desired, KindDescriptor, Listing, NaturalKey, Packed, Parents, Reason, Reference, Remote,
+    Site, SpecError, Stored,
     errors::Class,
-    kind::{BatchWriter, ClaimNames, Lifecycle, ResourceScope, Write, Written, changed_fields},
+    kind::{BatchWriter, ClaimNames, Write, Written, changed_fields},
     plan::FieldRules,
 };
 use serde_json::{Map, Value, json};
@@ -50,6 +51,8 @@ pub(crate) const FIELDS: FieldRules = FieldRules {
     after_create: &[],
     // An answer in bare text does not say how it is cut.
     untold: &[dns::STRINGS],
+    unlisted: &[],
+    write_only: &[],
 };
 
 /// How many records a message names.
@@ -69,19 +72,12 @@ impl RecordAdapter {
     pub fn new() -> Self {
         Self {
             descriptor: KindDescriptor {
-                kind: "DNSRecord".into(),
-                plural: "dnsrecords".into(),
-                resource_scope: ResourceScope::Namespaced,
-                noun: "Record".into(),
-                lifecycle: Lifecycle::Managed,
                 claim: Some(ClaimNames {
                     status_field: "recordID".into(),
                     label: names::RECORD_ID.into(),
                 }),
-                collection: "dns_records".into(),
-                listable: true,
-                provides_credential: false,
                 fields: FIELDS,
+                ..KindDescriptor::new("DNSRecord", "dnsrecords", "Record", "dns_records")
             },
         }
     }
@@ -128,7 +124,7 @@ fn remote(zone_id: &str, record: &Record) -> Remote {
         created: record.created_on,
         locked: managed_by.map(|field| format!("managed by another product of Cloudflare's ({field})")),
         metadata: metadata.as_object().cloned().unwrap_or_default(),
-        status: Map::new(),
+        ..Remote::default()
     }
 }
 
@@ -177,21 +173,13 @@ impl Adapter for RecordAdapter {
     }
 
     fn references(&self, spec: &DNSRecordSpec) -> Vec<Reference> {
-        let zone = Reference {
-            field: "zoneRef",
-            kind: "Zone",
-            name: spec.zone_ref.name.clone(),
-        };
+        let zone = Reference::new("zoneRef", "Zone", &spec.zone_ref.name);
         let tunnel = spec.tunnel_ref.as_ref();
-        let tunnel = tunnel.map(|tunnel| Reference {
-            field: "tunnelRef",
-            kind: "Tunnel",
-            name: tunnel.name.clone(),
-        });
+        let tunnel = tunnel.map(|tunnel| Reference::new("tunnelRef", "Tunnel", &tunnel.name));
         std::iter::once(zone).chain(tunnel).collect()
     }
 
-    fn scope(&self, parents: &Parents) -> String {
+    fn scope(&self, _spec: &DNSRecordSpec, parents: &Parents) -> String {
         parents.get("zoneRef").map(|zone| zone.id.clone()).unwrap_or_default()
     }
 
@@ -211,11 +199,13 @@ impl Adapter for RecordAdapter {
             exclusive,
             body,
             notes: ignored.map(note).into_iter().collect(),
+            ..Desired::default()
         })
     }
 
-    async fn list(&self, client: &Client, zone_id: &str) -> Result<Vec<Packed>, Error> {
-        endpoint::list_into(client, zone_id, |record| remote(zone_id, &record).into()).await
+    async fn list(&self, client: &Client, zone_id: &str) -> Result<Listing, Error> {
+        let records = endpoint::list_into(client, zone_id, |record| Packed::from(remote(zone_id, &record)));
+        Ok(records.await?.into())
     }
 
     async fn find(&self, client: &Client, zone_id: &str, key: &NaturalKey) -> Result<Vec<Remote>, Error> {
@@ -237,29 +227,28 @@ impl Adapter for RecordAdapter {
         }
     }
 
-    async fn create(&self, client: &Client, zone_id: &str, desired: &Desired) -> Result<Remote, Error> {
-        Ok(remote(
-            zone_id,
-            &endpoint::create(client, zone_id, &create_body(desired)).await?,
-        ))
+    async fn create(&self, client: &Client, site: Site<'_>, desired: &Desired) -> Result<Stored, Error> {
+        let record = endpoint::create(client, site.scope, &create_body(desired)).await?;
+        Ok(remote(site.scope, &record).into())
     }
 
     async fn update(
         &self,
         client: &Client,
-        zone_id: &str,
+        site: Site<'_>,
         id: &str,
         desired: &Desired,
         changes: &[Change],
-    ) -> Result<Remote, Error> {
+    ) -> Result<Stored, Error> {
         let body = Value::Object(patch_body(desired, changes));
-        Ok(remote(zone_id, &endpoint::patch(client, zone_id, id, &body).await?))
+        let record = endpoint::patch(client, site.scope, id, &body).await?;
+        Ok(remote(site.scope, &record).into())
     }
 
-    async fn delete(&self, client: &Client, zone_id: &str, id: &str) -> Result<(), Error> {
-        match endpoint::delete(client, zone_id, id).await {
+    async fn delete(&self, client: &Client, site: Site<'_>, id: &str) -> Result<Deleted, Error> {
+        match endpoint::delete(client, site.scope, id).await {
             Err(error) if !error.has_code(MISSING) => Err(error),
-            _ => Ok(()),
+            _ => Ok(Deleted::default()),
         }
     }
 
@@ -323,9 +312,13 @@ impl BatchWriter for RecordAdapter {
         let (mut patches, mut posts) = (reply.patches.iter(), reply.posts.iter());
         // The answer mirrors the four lists, each in the order sent.
         let written = writes.iter().filter_map(|write| match write {
-            Write::Create { .. } => posts.next().map(|record| Written::Stored(remote(zone_id, record))),
-            Write::Update { .. } => patches.next().map(|record| Written::Stored(remote(zone_id, record))),
-            Write::Delete { .. } => Some(Written::Deleted),
+            Write::Create { .. } => posts
+                .next()
+                .map(|record| Written::Stored(remote(zone_id, record).into())),
+            Write::Update { .. } => patches
+                .next()
+                .map(|record| Written::Stored(remote(zone_id, record).into())),
+            Write::Delete { .. } => Some(Written::Deleted(Deleted::default())),
         });
         Ok(written.collect())
     }

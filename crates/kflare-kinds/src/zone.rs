@@ -7,10 +7,8 @@ use kflare_cloudflare::{
     endpoints::zones::{self, ZoneEdit},
 };
 use kflare_engine::{
-    Adapter, Change, Desired, KindDescriptor, NaturalKey, Packed, Parents, Reference, Remote, SpecError,
-    errors::Class,
-    kind::{ClaimNames, Lifecycle, ResourceScope},
-    plan::FieldRules,
+    Adapter, Change, Deleted, Desired, KindDescriptor, Listing, NaturalKey, Parents, Reference, Remote, Site,
+    SpecError, Stored, errors::Class, kind::ClaimNames, plan::FieldRules,
 };
 use serde_json::{Map, Value, json};
 
@@ -30,22 +28,15 @@ impl ZoneAdapter {
     pub fn new() -> Self {
         Self {
             descriptor: KindDescriptor {
-                kind: "Zone".into(),
-                plural: "zones".into(),
-                resource_scope: ResourceScope::Namespaced,
-                noun: "Zone".into(),
-                lifecycle: Lifecycle::Managed,
                 claim: Some(ClaimNames {
                     status_field: "zoneID".into(),
                     label: names::ZONE_ID.into(),
                 }),
-                collection: "zones".into(),
-                listable: true,
-                provides_credential: false,
                 fields: FieldRules {
                     after_create: &["plan", "paused"],
                     ..FieldRules::default()
                 },
+                ..KindDescriptor::new("Zone", "zones", "Zone", "zones")
             },
         }
     }
@@ -88,9 +79,8 @@ fn remote(zone: zones::Zone) -> Remote {
         id: zone.id,
         body: present(body),
         created: zone.created_on,
-        locked: None,
         metadata: present(metadata),
-        status: Map::new(),
+        ..Remote::default()
     }
 }
 
@@ -111,14 +101,14 @@ impl Adapter for ZoneAdapter {
     }
 
     fn references(&self, spec: &ZoneSpec) -> Vec<Reference> {
-        vec![Reference {
-            field: "accountRef",
-            kind: "CloudflareAccount",
-            name: spec.account_ref.name.clone(),
-        }]
+        vec![Reference::new(
+            "accountRef",
+            "CloudflareAccount",
+            &spec.account_ref.name,
+        )]
     }
 
-    fn scope(&self, parents: &Parents) -> String {
+    fn scope(&self, _spec: &ZoneSpec, parents: &Parents) -> String {
         parents.account_id.clone()
     }
 
@@ -129,13 +119,12 @@ impl Adapter for ZoneAdapter {
             key: key(&name),
             exclusive: true,
             body: present(body),
-            notes: Vec::new(),
+            ..Desired::default()
         })
     }
 
-    async fn list(&self, client: &Client, account_id: &str) -> Result<Vec<Packed>, Error> {
-        let zones = zones::list(client, account_id).await?;
-        Ok(zones.into_iter().map(|zone| remote(zone).into()).collect())
+    async fn list(&self, client: &Client, account_id: &str) -> Result<Listing, Error> {
+        Ok(zones::list(client, account_id).await?.into_iter().map(remote).collect())
     }
 
     async fn find(&self, client: &Client, account_id: &str, key: &NaturalKey) -> Result<Vec<Remote>, Error> {
@@ -160,23 +149,23 @@ impl Adapter for ZoneAdapter {
         }
     }
 
-    async fn create(&self, client: &Client, account_id: &str, desired: &Desired) -> Result<Remote, Error> {
+    async fn create(&self, client: &Client, site: Site<'_>, desired: &Desired) -> Result<Stored, Error> {
         let body = json!({
             "name": desired.body.get("name"),
             "type": desired.body.get("type"),
-            "account": { "id": account_id },
+            "account": { "id": site.scope },
         });
-        zones::create(client, &body).await.map(remote)
+        Ok(remote(zones::create(client, &body).await?).into())
     }
 
     async fn update(
         &self,
         client: &Client,
-        _account_id: &str,
+        _site: Site<'_>,
         id: &str,
         _desired: &Desired,
         changes: &[Change],
-    ) -> Result<Remote, Error> {
+    ) -> Result<Stored, Error> {
         // Cloudflare takes one property a call.
         let mut zone = None;
         for change in changes {
@@ -188,20 +177,21 @@ impl Adapter for ZoneAdapter {
             };
             zone = Some(zones::edit(client, id, &edit).await?);
         }
-        match zone {
-            Some(zone) => Ok(remote(zone)),
-            None => zones::get(client, id).await.map(remote),
-        }
+        let zone = match zone {
+            Some(zone) => zone,
+            None => zones::get(client, id).await?,
+        };
+        Ok(remote(zone).into())
     }
 
-    async fn delete(&self, client: &Client, account_id: &str, id: &str) -> Result<(), Error> {
+    async fn delete(&self, client: &Client, site: Site<'_>, id: &str) -> Result<Deleted, Error> {
         match zones::delete(client, id).await {
             // Gone already, when the zone cannot be found in any way either.
-            Err(error) if matches!(error.status(), Some(400 | 404)) => match self.get(client, account_id, id).await? {
-                None => Ok(()),
+            Err(error) if matches!(error.status(), Some(400 | 404)) => match self.get(client, site.scope, id).await? {
+                None => Ok(Deleted::default()),
                 Some(_) => Err(error),
             },
-            other => other,
+            other => other.map(|()| Deleted::default()),
         }
     }
 

@@ -5,6 +5,7 @@ mod outcome;
 
 use std::{sync::Arc, time::Duration};
 
+use jiff::Timestamp;
 use kflare_api::names;
 use kflare_cloudflare::Client;
 use tokio::time::Instant;
@@ -17,6 +18,7 @@ use crate::{
     decide::{Observed, Situation, decide},
     deletion,
     errors::{Class, Failure, Refused, WriteError, classify},
+    index::CollectionKey,
     intent::ANSWERED_WITHIN,
     kind::{Kind, Lifecycle, Remote, Write, Written},
     mutation::{self, Mutation},
@@ -116,7 +118,11 @@ impl Pass<'_> {
             return Ok(self.report_observed(&object, &work, &plan, &observed).await);
         }
         for attempt in 0.. {
-            match self.execute(&object, &work, &plan, &observed).await {
+            let done = self.execute(&object, &work, &plan, &observed).await;
+            if done.is_ok() && self.kind.descriptor().nature.ordered {
+                self.wake_misplaced(&object, &work, &plan);
+            }
+            match done {
                 // Cloudflare knows an object that our list did not show: look anew, once, and decide about that.
                 Err(failure) if failure.class == Class::Exists && attempt == 0 => {
                     // Unless an earlier create may have made it: then the intent is what tells.
@@ -131,6 +137,19 @@ impl Pass<'_> {
             }
         }
         Ok(Next::Settled)
+    }
+
+    /// Others of the collection may have to move now.
+    fn wake_misplaced(&self, object: &Object, work: &Work, done: &Plan) {
+        let stored = self.context.index().get(&object.key);
+        let arrangement = self
+            .context
+            .arrangement(&work.prepared.collection, stored.as_deref().unwrap_or(object));
+        // What has just come under management may stand anywhere.
+        let found = matches!(done, Plan::Adopt { .. } | Plan::Recover { .. });
+        let wakes = arrangement.misplaced().filter(|key| found || **key != object.key);
+        self.context
+            .wake_all(wakes.map(|key| (key.clone(), Priority::Dependent)).collect());
     }
 
     /// Whether the pass stands back while writes are refused. What a user has just asked for is tried at once.
@@ -157,17 +176,15 @@ impl Pass<'_> {
         let Work { prepared, client } = work;
         let recorded = self.context.recorded(object, client);
         let few = self.context.index().has_few_siblings(&object.key, FEW);
-        let fields = self.kind.descriptor().fields;
         let look = Look {
             kind: self.kind,
             client,
             collection: &prepared.collection,
             recorded: &recorded,
-            key: &prepared.desired.key,
+            desired: &prepared.desired,
             freshness,
             few,
             expected: &|| self.context.index().recorded_ids(&prepared.collection),
-            satisfied: &|remote: &Remote| diff(&prepared.desired.body, &remote.body, fields).is_empty(),
         };
         // Waiting for a list that somebody else is taking, or taking it, needs no worker.
         let kind_name: Arc<str> = self.kind.descriptor().kind.as_ref().into();
@@ -176,8 +193,13 @@ impl Pass<'_> {
         let parked = if waits { self.context.park(&kind_name) } else { None };
         let observed = Box::pin(observe(&self.context.collections, &look)).await;
         drop(parked);
-        let observed = observed?;
-        let plan = decide_with(self.context, self.kind, object, prepared, &observed, &recorded);
+        let mut observed = observed?;
+        if self.kind.descriptor().nature.ordered && observed.recorded.is_some() {
+            let arrangement = self.context.arrangement(&prepared.collection, object);
+            observed.placement = arrangement.placement(&object.key);
+        }
+        let now = client.server_time();
+        let plan = decide_with(self.context, self.kind, object, prepared, &observed, &recorded, now);
         if recorded.id.is_some()
             && observed.recorded.is_none()
             && self.kind.descriptor().lifecycle == Lifecycle::Managed
@@ -222,7 +244,7 @@ impl Pass<'_> {
             }
             Plan::Update { id, changes } => self.update(object, work, id, changes).await,
             Plan::Replace { id, changes } => {
-                self.write(work, Write::Delete { id: id.clone() }).await?;
+                self.write(object, work, Write::Delete { id: id.clone() }).await?;
                 let note = format!(
                     "{id} is replaced, because Cloudflare cannot change in place: {}",
                     field_names(changes)
@@ -282,8 +304,13 @@ impl Pass<'_> {
         // An earlier create of the same intent may have been carried out, whatever becomes of this one.
         let doubtful = standing.is_some_and(|standing| standing.is_same_object(&intent));
         self.context.note_try(&object, &intent, None);
+        let _reserved = Reserved {
+            context: self.context,
+            key: object.key.clone(),
+        };
         let written = self
             .write(
+                &object,
                 work,
                 Write::Create {
                     desired: work.prepared.desired.clone(),
@@ -393,7 +420,7 @@ impl Pass<'_> {
         } else {
             self.context.contests().forget(&object.uid);
         }
-        let remote = self.change(work, id, changes).await?;
+        let remote = self.change(object, work, id, changes).await?;
         let what = changes.iter().map(Change::to_string).collect::<Vec<_>>().join("; ");
         if known {
             self.context.contests().corrected(&object.uid, changes, Instant::now());
@@ -429,7 +456,7 @@ impl Pass<'_> {
         let (remote, what) = if changes.is_empty() {
             (candidate(observed, id)?, "unchanged".to_owned())
         } else {
-            (self.change(work, id, changes).await?, field_names(changes))
+            (self.change(&object, work, id, changes).await?, field_names(changes))
         };
         let note = format!("adopted {id}; changed: {what}");
         report::event(self.context, &object, Severity::Normal, "Adopted", "Adopt", note);
@@ -443,20 +470,26 @@ impl Pass<'_> {
         (self.context.recorded_unproven(&stored).id.as_deref() == Some(id)).then_some(stored)
     }
 
-    async fn change(&self, work: &Work, id: &str, changes: &[Change]) -> Result<Remote, Failure> {
+    async fn change(&self, object: &Object, work: &Work, id: &str, changes: &[Change]) -> Result<Remote, Failure> {
         let write = Write::Update {
             id: id.to_owned(),
             desired: work.prepared.desired.clone(),
             changes: changes.to_vec(),
         };
-        let remote = self.write(work, write).await?;
+        let remote = self.write(object, work, write).await?;
         remote.ok_or_else(|| Failure::new(Class::Bug, "an update returned no object"))
     }
 
     /// Sends one write, alone or in a batch, without holding a worker meanwhile. The collection's snapshot learns of it.
-    async fn write(&self, work: &Work, write: Write) -> Result<Option<Remote>, Failed> {
+    async fn write(&self, object: &Object, work: &Work, write: Write) -> Result<Option<Remote>, Failed> {
         let prepared = &work.prepared;
-        let mut written = write_through(self, &prepared.collection, &work.client, write).await;
+        let mut written = write_through(self, object, &prepared.collection, &work.client, write).await;
+        // What no read tells is as it was sent.
+        if let Ok(Some(remote)) = &mut written {
+            let sent = self.kind.descriptor().fields.write_only.iter();
+            let sent = sent.filter_map(|field| Some(((*field).to_owned(), prepared.desired.body.get(*field)?.clone())));
+            remote.body.extend(sent);
+        }
         if let Err(failed) = &mut written
             && matches!(failed.failure.class, Class::InTheWay(_))
             && let Some(what) = self
@@ -483,11 +516,12 @@ pub(crate) fn decide_with(
     prepared: &Prepared,
     observed: &Observed,
     recorded: &Recorded,
+    now: Timestamp,
 ) -> Plan {
     let descriptor = kind.descriptor();
     decide(&Situation {
-        lifecycle: descriptor.lifecycle,
-        fields: descriptor.fields,
+        descriptor,
+        now,
         desired: &prepared.desired,
         observed,
         recorded,
@@ -518,9 +552,10 @@ impl From<Failed> for Failure {
 /// See [`Pass::write`].
 pub(crate) async fn write_through(
     pass: &Pass<'_>,
-    collection: &crate::index::CollectionKey,
+    object: &Object,
+    collection: &CollectionKey,
     client: &Client,
-    write: Write,
+    mut write: Write,
 ) -> Result<Option<Remote>, Failed> {
     let context = pass.context;
     let touched = match &write {
@@ -537,13 +572,32 @@ pub(crate) async fn write_through(
         });
     }
     let kind_name: Arc<str> = pass.kind.descriptor().kind.as_ref().into();
-    let outcome = {
-        let _parked = pass.kind.batch().and_then(|_| context.park(&kind_name));
-        context.batches.write(collection, pass.kind, client, write).await
+    let ordered = pass.kind.descriptor().nature.ordered;
+    let parked = if ordered || pass.kind.batch().is_some() {
+        context.park(&kind_name)
+    } else {
+        None
     };
-    let remote = match outcome {
-        Ok(Written::Stored(remote)) => Some(remote),
-        Ok(Written::Deleted) => None,
+    // The place is that of this very moment: the edit before may have moved everything.
+    let turn = if ordered {
+        let turn = context.collections.editing(collection).await;
+        if let Write::Create { desired } | Write::Update { desired, .. } = &mut write {
+            let placement = context.arrangement(collection, object).placement(&object.key);
+            desired.position = placement.map(|placement| placement.to);
+        }
+        Some(turn)
+    } else {
+        None
+    };
+    let handle = context.collections.handle(collection);
+    let began = Instant::now();
+    let outcome = context
+        .batches
+        .write(collection, handle.as_deref(), pass.kind, client, write)
+        .await;
+    let (remote, listing) = match outcome {
+        Ok(Written::Stored(stored)) => (Some(stored.remote), stored.listing),
+        Ok(Written::Deleted(deleted)) => (None, deleted.listing),
         Err(error) => {
             if let Some(id) = &touched {
                 context.collections.wrote(collection, pass.kind, id, None);
@@ -567,6 +621,12 @@ pub(crate) async fn write_through(
             });
         }
     };
+    if ordered && let Some(made) = remote.as_ref().filter(|_| touched.is_none()) {
+        context.index().reserve(&collection.collection, &made.id, &object.key);
+    }
+    if let Some(listing) = listing {
+        context.collections.relisted(collection, pass.kind, began, listing);
+    }
     context.collections.writes_allowed(collection);
     if touched.is_some() {
         context.wake_refused(collection);
@@ -574,6 +634,7 @@ pub(crate) async fn write_through(
     if let Some(id) = remote.as_ref().map(|remote| remote.id.clone()).or(touched) {
         context.collections.wrote(collection, pass.kind, &id, remote.clone());
     }
+    drop((turn, parked));
     Ok(remote)
 }
 

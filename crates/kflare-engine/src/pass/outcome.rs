@@ -12,6 +12,7 @@ use crate::{
     errors::{Class, Failure, Refused},
     kind::{Lifecycle, Remote},
     object::{Object, ObjectKey, Origin},
+    observe::applied_hash,
     plan::{Change, Plan, diff, field_names},
     policy::DriftCheck,
     queue::Priority,
@@ -56,6 +57,20 @@ impl Pass<'_> {
                 "origin": origin.unwrap_or(Origin::Adopted),
             });
             status.insert("ownership".to_owned(), ownership);
+        }
+        let unread = descriptor.fields.unread(&work.prepared.desired.body);
+        let applied = left.is_empty() && !unread.is_empty();
+        let hash = if applied {
+            applied_hash(&work.client, &unread)
+        } else {
+            None
+        };
+        let revision = remote.revision.clone().filter(|_| hash.is_some());
+        for (field, value) in [("appliedHash", hash), ("appliedRevision", revision)] {
+            match value {
+                Some(value) => status.insert(field.to_owned(), Value::String(value)),
+                None => status.remove(field),
+            };
         }
         status.extend(remote.status.clone());
         if descriptor.provides_credential {

@@ -61,9 +61,8 @@ pub(super) fn sent(spec: &DNSRecordSpec, remote: &Value) -> Map<String, Value> {
             group: String::new(),
             member: member(&body),
         },
-        exclusive: false,
         body,
-        notes: Vec::new(),
+        ..Desired::default()
     };
     patch_body(&desired, &changes)
 }
