@@ -140,6 +140,9 @@ pub struct CredentialsSecret {
     pub uid: String,
     /// `resourceVersion` of the Secret.
     pub resource_version: String,
+    /// Id of the object at Cloudflare whose credentials it holds.
+    #[serde(rename = "objectID")]
+    pub object_id: String,
     /// Keyed hash of the value. Nobody who cannot read the API token's Secret can tell the value by it.
     pub fingerprint: String,
 }

@@ -20,6 +20,7 @@ use crate::{
     decide::Claims,
     index::{CollectionKey, Index, Kinds, Wake},
     intent::Intent,
+    kind::Kind,
     metrics::Metrics,
     mutation::{self, Mutation},
     object::{Object, ObjectKey, Recorded},
@@ -28,6 +29,7 @@ use crate::{
     queue::{Priority, Queue},
     refusals::Refusals,
     resolve::{Defaults, ParentRule, Prepared, prepare},
+    yields,
 };
 
 /// Passes that wait for a batch do not hold a worker, up to this many.
@@ -188,6 +190,11 @@ impl Context {
     /// The order of a collection as last listed, with `joining` in it.
     pub(crate) fn arrangement(&self, collection: &CollectionKey, joining: &Object) -> Arrangement {
         Arrangement::of(&self.index(), &self.kinds, &self.collections, collection, joining)
+    }
+
+    /// See [`crate::yields::is_in_order`].
+    pub(crate) fn yield_is_in_order(&self, object: &Object, kind: &dyn Kind) -> bool {
+        yields::is_in_order(self.index().yielded(), kind, object)
     }
 
     pub(crate) fn prepare(&self, object: &Object) -> Result<Prepared, Plan> {

@@ -252,7 +252,11 @@ fn needs_pass(context: &Context, key: &CollectionKey, object: &Arc<Object>) -> b
         ..Observed::default()
     };
     match decide_with(context, kind, &object, &prepared, &observed, &recorded, Timestamp::MIN) {
-        Plan::NoOp { .. } if object.is_ready_at_generation() && settled(&object, kind) => {
+        Plan::NoOp { .. }
+            if object.is_ready_at_generation()
+                && settled(&object, kind)
+                && context.yield_is_in_order(&object, kind) =>
+        {
             context.contests().at_rest(&object.uid, Instant::now());
             false
         }

@@ -5,6 +5,8 @@
 pub mod account;
 pub mod dns;
 pub mod dns_record;
+pub mod tunnel;
+pub mod tunnel_configuration;
 pub mod zone;
 
 use kflare_engine::{Kinds, erase, kind::Kind};
@@ -41,6 +43,8 @@ fn all() -> impl Iterator<Item = Box<dyn Kind>> {
         erase(account::AccountAdapter::new()),
         erase(zone::ZoneAdapter::new()),
         erase(dns_record::RecordAdapter::new()),
+        erase(tunnel::TunnelAdapter::new()),
+        erase(tunnel_configuration::ConfigurationAdapter::new()),
     ]
     .into_iter()
 }

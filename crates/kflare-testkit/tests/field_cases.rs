@@ -14,10 +14,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The cases that touch accounts, zones, records or the controller itself.
+/// The cases that touch accounts, zones, records, tunnels or the controller itself.
 #[rustfmt::skip]
-const IN_SCOPE: [u32; 64] = [
-    1, 4, 5, 7, 9, 10, 13, 14, 15, 17, 19, 21, 22, 24, 26, 27, 28, 29, 31, 73,
+const IN_SCOPE: [u32; 74] = [
+    1, 4, 5, 7, 9, 10, 13, 14, 15, 17, 19, 21, 22, 24, 26, 27, 28, 29, 31, 44, 46, 49, 50, 54, 57, 58, 62, 63, 67, 73,
     105, 106, 107, 110, 113, 114, 115, 116, 118, 119, 120, 122, 124, 126, 127, 129, 130, 132, 133, 135,
     136, 139, 140, 142, 143, 145, 146, 147, 148, 150, 151, 154, 155, 156, 157, 158, 159, 160, 161, 162,
     163, 164, 165, 166,

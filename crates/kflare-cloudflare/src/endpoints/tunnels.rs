@@ -93,6 +93,14 @@ pub async fn create(client: &Client, account_id: &str, name: &str) -> Result<Tun
         .await
 }
 
+/// Renames a tunnel.
+pub async fn rename(client: &Client, account_id: &str, tunnel_id: &str, name: &str) -> Result<Tunnel, Error> {
+    let segments = [account_id, tunnel_id];
+    client
+        .call(Request::patch("/accounts/{account_id}/cfd_tunnel/{tunnel_id}", &segments).json(&json!({"name": name})))
+        .await
+}
+
 /// Deletes a tunnel. Refused with 1022 while a connector is connected.
 pub async fn delete(client: &Client, account_id: &str, tunnel_id: &str) -> Result<(), Error> {
     let segments = [account_id, tunnel_id];

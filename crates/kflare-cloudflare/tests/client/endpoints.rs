@@ -189,6 +189,7 @@ async fn a_tunnel_its_token_and_its_configuration() {
     });
     assert_eq!(tunnels::create(&client, "a1", "edge").await.unwrap().id, "t1");
     assert_eq!(tunnels::get(&client, "a1", "t1").await.unwrap().name, "edge");
+    tunnels::rename(&client, "a1", "t1", "edge-2").await.unwrap();
     let token = tunnels::token(&client, "a1", "t1").await.unwrap();
     assert_eq!(token.expose_secret(), "what a connector needs");
     assert!(!format!("{token:?}").contains("connector"));
@@ -208,6 +209,7 @@ async fn a_tunnel_its_token_and_its_configuration() {
                 json!({"name": "edge", "config_src": "cloudflare"})
             ),
             (Method::GET, tunnel.to_owned(), Value::Null),
+            (Method::PATCH, tunnel.to_owned(), json!({"name": "edge-2"})),
             (Method::GET, format!("{tunnel}/token"), Value::Null),
             (Method::GET, format!("{tunnel}/configurations"), Value::Null),
             (

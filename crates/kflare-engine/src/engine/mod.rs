@@ -334,7 +334,8 @@ impl Run {
                 let at_rest = object.is_ready_at_generation()
                     && !asked
                     && is_paused(&object) == (object.ready().reason == "Paused")
-                    && sweep::settled(&object, kind);
+                    && sweep::settled(&object, kind)
+                    && self.context.yield_is_in_order(&object, kind);
                 // What cannot be listed is checked by a pass of its own, after the others.
                 match (at_rest, kind.descriptor().listable) {
                     (true, true) => None,

@@ -29,7 +29,19 @@ const NULLS: &[(&str, &str)] = &[
         "accounts without such an address",
     ),
     ("/result/*/settings/abuse_contact_email", "the same in lists"),
+    ("/result/conns_active_at", "tunnels without a connection, seen live"),
+    ("/result/*/conns_active_at", "the same in lists"),
+    ("/result/conns_inactive_at", "tunnels with a connection, seen live"),
+    ("/result/deleted_at", "tunnels that live, seen live"),
+    ("/result/config", "a tunnel that was never configured, seen live"),
 ];
+
+/// Fields that are absent although the description demands them: where, which, and why.
+const ABSENT: &[(&str, &str, &str)] = &[(
+    "/result/config/ingress/*",
+    "hostname",
+    "the rule of a tunnel that matches everything, seen live",
+)];
 
 /// Types of records that the OpenAPI file of 2024 does not have; the schemas of the newer SDK do.
 const TYPES_UNKNOWN_TO_OPENAPI: [&str; 1] = ["OPENPGPKEY"];
@@ -96,25 +108,34 @@ fn validators() -> BTreeMap<(String, String), Described> {
 
 /// Puts empty texts in the place of the known nulls of an answer, and notes which there were.
 fn without_known_nulls(value: &mut Value, path: &str, used: &mut BTreeSet<usize>) {
-    let known = |path: &str| {
-        NULLS.iter().position(|(pattern, _)| {
-            let (pattern, path): (Vec<_>, Vec<_>) = (pattern.split('/').collect(), path.split('/').collect());
-            pattern.len() == path.len()
-                && pattern
-                    .iter()
-                    .zip(path)
-                    .all(|(want, step)| *want == "*" || *want == step)
-        })
+    let fits = |pattern: &str, path: &str| {
+        let (pattern, path): (Vec<_>, Vec<_>) = (pattern.split('/').collect(), path.split('/').collect());
+        pattern.len() == path.len()
+            && pattern
+                .iter()
+                .zip(path)
+                .all(|(want, step)| *want == "*" || *want == step)
     };
+    let known = |path: &str| NULLS.iter().position(|(pattern, _)| fits(pattern, path));
     match value {
         Value::Object(fields) => {
+            for (pattern, field, _) in ABSENT {
+                if fits(pattern, path) {
+                    fields.entry(*field).or_insert_with(|| json!(""));
+                }
+            }
             for (key, value) in fields {
                 let path = format!("{path}/{key}");
                 if value.is_null()
                     && let Some(index) = known(&path)
                 {
                     used.insert(index);
-                    *value = json!("");
+                    // The configuration of a tunnel is an object, everything else is text.
+                    *value = if path.ends_with("/config") {
+                        json!({})
+                    } else {
+                        json!("")
+                    };
                 }
                 without_known_nulls(value, &path, used);
             }

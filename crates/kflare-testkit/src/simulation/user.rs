@@ -232,7 +232,7 @@ impl User {
 
 /// Every permission, everywhere.
 pub fn everything() -> Vec<Grant> {
-    [Area::Account, Area::Zone, Area::Dns]
+    [Area::Account, Area::Zone, Area::Dns, Area::Tunnel]
         .map(|area| Grant::everywhere(Permission::write(area)))
         .to_vec()
 }

@@ -158,6 +158,18 @@ pub enum Act {
         /// The domain.
         zone: String,
     },
+    /// Somebody deletes a tunnel.
+    ForeignDeleteTunnel {
+        /// Its name.
+        name: String,
+    },
+    /// A user writes something else into a Secret that a Tunnel yields.
+    SpoilSecret {
+        /// In which cluster.
+        cluster: usize,
+        /// Its name.
+        secret: String,
+    },
     /// Calls to Cloudflare go wrong for a while.
     CloudflareFails {
         /// How.
@@ -229,7 +241,7 @@ pub enum Act {
 /// A resource by kind and name. Namespaced ones are all in one namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Target {
-    /// `CloudflareAccount`, `Zone` or `DNSRecord`.
+    /// CamelCase, such as `Zone`.
     pub kind: String,
     /// Its name.
     pub name: String,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
-use kflare_api::{CloudflareAccount, DNSRecord, Zone};
+use kflare_api::{CloudflareAccount, DNSRecord, Tunnel, TunnelConfiguration, Zone};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -103,6 +103,23 @@ impl Stage {
             Act::ForeignDeleteZone { zone } => self
                 .ledger
                 .foreign(|cloudflare| drop(cloudflare.foreign_delete_zone(zone))),
+            Act::ForeignDeleteTunnel { name } => self.ledger.foreign(|cloudflare| {
+                for tunnel in super::tunnels::live(cloudflare) {
+                    if tunnel["name"] == *name {
+                        drop(cloudflare.foreign_delete_tunnel(&text(&tunnel["id"])));
+                    }
+                }
+            }),
+            Act::SpoilSecret { cluster, secret } => {
+                if let Some(world) = self.clusters.get(*cluster) {
+                    let id = ObjectId::namespaced::<Secret>(NAMESPACE, secret);
+                    drop(
+                        world
+                            .api
+                            .edit(&id, |object| object["data"]["TUNNEL_TOKEN"] = json!("c3BvaWx0")),
+                    );
+                }
+            }
             Act::CloudflareFails { fault, for_ms } => {
                 let cloudflare = self.clusters[0].cloudflare.clone();
                 if let Ok(id) = cloudflare.add_fault(fault.clone()) {
@@ -274,6 +291,8 @@ fn id_of(target: &Target) -> ObjectId {
     match target.kind.as_str() {
         "CloudflareAccount" => ObjectId::cluster::<CloudflareAccount>(&target.name),
         "Zone" => ObjectId::namespaced::<Zone>(NAMESPACE, &target.name),
+        "Tunnel" => ObjectId::namespaced::<Tunnel>(NAMESPACE, &target.name),
+        "TunnelConfiguration" => ObjectId::namespaced::<TunnelConfiguration>(NAMESPACE, &target.name),
         _ => ObjectId::namespaced::<DNSRecord>(NAMESPACE, &target.name),
     }
 }

@@ -27,6 +27,7 @@ pub fn story(seed: u64) -> Story {
     author.faults();
     author.kills();
     let mut steps = author.steps;
+    steps.extend(super::tunnels::steps(seed, author.setting.clusters, author.length_ms));
     steps.sort_by_key(|step| step.at_ms);
     Story {
         seed,

@@ -44,6 +44,8 @@ pub struct Holdings {
     pub zones: BTreeMap<String, Value>,
     /// Records.
     pub records: BTreeMap<String, Value>,
+    /// Tunnels that are not deleted, each with its configuration.
+    pub tunnels: BTreeMap<String, Value>,
 }
 
 impl Holdings {
@@ -64,6 +66,9 @@ impl Holdings {
                 }
             }
             all.zones.insert(text(&zone["id"]), zone);
+        }
+        for tunnel in super::tunnels::live(cloudflare) {
+            all.tunnels.insert(text(&tunnel["id"]), tunnel);
         }
         all
     }
@@ -153,7 +158,11 @@ impl Ledger {
         }
         let after = self.holdings();
         let mut book = self.book();
-        for (known, all) in [(&before.zones, &after.zones), (&before.records, &after.records)] {
+        for (known, all) in [
+            (&before.zones, &after.zones),
+            (&before.records, &after.records),
+            (&before.tunnels, &after.tunnels),
+        ] {
             for (id, object) in all {
                 if known.contains_key(id)
                     && (known.get(id) == Some(object) || book.makers.get(id) != Some(&Maker::Foreign))
@@ -271,7 +280,11 @@ impl Ledger {
             .cloned()
             .collect::<BTreeSet<_>>();
         let mut touched = Vec::new();
-        for (old, new) in [(&before.zones, &after.zones), (&before.records, &after.records)] {
+        for (old, new) in [
+            (&before.zones, &after.zones),
+            (&before.records, &after.records),
+            (&before.tunnels, &after.tunnels),
+        ] {
             let ids: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
             for id in ids {
                 let (was, is) = (old.get(id), new.get(id));
@@ -528,17 +541,24 @@ fn cluster_of(life: &str) -> Option<usize> {
 /// The resources of a cluster that name an object.
 fn askers(world: &World, object: &Value) -> Vec<Value> {
     let identity_wanted = remote_identity(object);
-    ["zones.kflare.dev", "dnsrecords.kflare.dev"]
-        .iter()
-        .flat_map(|kind| world.api.list(kind))
-        .filter(|resource| identity(resource) == identity_wanted)
-        .collect()
+    [
+        "zones.kflare.dev",
+        "dnsrecords.kflare.dev",
+        "tunnels.kflare.dev",
+        "tunnelconfigurations.kflare.dev",
+    ]
+    .iter()
+    .flat_map(|kind| world.api.list(kind))
+    .filter(|resource| identity(resource) == identity_wanted)
+    .collect()
 }
 
 /// The id that a resource has recorded.
 pub fn recorded_id(resource: &Value) -> Option<&str> {
     let metadata = &resource["status"]["cloudflareMetadata"];
-    metadata["recordID"].as_str().or(metadata["zoneID"].as_str())
+    // A record has the ids of itself and of its zone.
+    let ids = ["recordID", "zoneID", "tunnelID"].map(|field| metadata[field].as_str());
+    ids.into_iter().flatten().next()
 }
 
 /// Type and full name of what a resource asks for.
@@ -546,6 +566,13 @@ pub fn identity(resource: &Value) -> (String, String) {
     let spec = &resource["spec"];
     if resource["kind"] == "Zone" {
         return ("Zone".to_owned(), text(&spec["name"]));
+    }
+    // A configuration is a part of its tunnel, whose resource has the name of the tunnel.
+    if resource["kind"] == "Tunnel" {
+        return ("Tunnel".to_owned(), text(&spec["name"]));
+    }
+    if resource["kind"] == "TunnelConfiguration" {
+        return ("Tunnel".to_owned(), text(&spec["tunnelRef"]["name"]));
     }
     (
         text(&spec["type"]),
@@ -560,7 +587,9 @@ pub fn domain_of(resource: &Value) -> String {
 
 /// Type and full name of an object.
 pub fn remote_identity(object: &Value) -> (String, String) {
-    if object["zone_id"].is_null() {
+    if !object["tun_type"].is_null() {
+        ("Tunnel".to_owned(), text(&object["name"]))
+    } else if object["zone_id"].is_null() {
         ("Zone".to_owned(), text(&object["name"]))
     } else {
         (text(&object["type"]), text(&object["name"]))

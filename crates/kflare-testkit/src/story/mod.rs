@@ -14,6 +14,7 @@ mod ledger;
 mod perform;
 mod rule;
 mod shrink;
+mod tunnels;
 mod vocabulary;
 mod wanted;
 

@@ -307,7 +307,7 @@ impl Stage {
     /// Users delete everything.
     async fn farewell(&self) {
         for (cluster, world) in self.clusters.iter().enumerate() {
-            for kind in ["cloudflareaccounts", "zones", "dnsrecords"] {
+            for kind in KINDS {
                 for object in world.api.list(&format!("{kind}.{}", names::GROUP)) {
                     let target = target_of(&object);
                     // A pause would keep it for ever.
@@ -328,6 +328,15 @@ impl Stage {
         sleep(Duration::from_hours(1)).await;
     }
 }
+
+/// The kinds of stories, by plural.
+pub(super) const KINDS: [&str; 5] = [
+    "cloudflareaccounts",
+    "zones",
+    "dnsrecords",
+    "tunnels",
+    "tunnelconfigurations",
+];
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -21,7 +21,13 @@ pub fn localized(tenant: &Tenant<'_>, folder: &str, files: &[&str]) -> String {
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
         for mut object in documents {
-            let kind = Kind::named(object["kind"].as_str().unwrap());
+            let name = object["kind"].as_str().unwrap();
+            let Some(kind) = Kind::ALL.into_iter().find(|it| it.resource().kind == name) else {
+                // Something of Kubernetes' own.
+                object["metadata"]["namespace"] = json!(tenant.home());
+                let _ = writeln!(all, "---\n{object}");
+                continue;
+            };
             match kind {
                 Kind::Account => {
                     object["metadata"]["name"] = json!(tenant.account);
@@ -40,6 +46,16 @@ pub fn localized(tenant: &Tenant<'_>, folder: &str, files: &[&str]) -> String {
                         object["spec"]["content"] = json!(tenant.domain);
                     }
                 }
+                Kind::Tunnel => object["spec"]["accountRef"]["name"] = json!(tenant.account),
+                Kind::TunnelConfiguration => {
+                    for rule in object["spec"]["ingress"].as_array_mut().unwrap() {
+                        let host = rule["hostname"]
+                            .as_str()
+                            .unwrap()
+                            .replace("example.com", &tenant.domain);
+                        rule["hostname"] = json!(host);
+                    }
+                }
             }
             if kind != Kind::Account {
                 object["metadata"]["namespace"] = json!(tenant.home());
@@ -52,7 +68,13 @@ pub fn localized(tenant: &Tenant<'_>, folder: &str, files: &[&str]) -> String {
 
 /// The samples, one for each kind.
 fn samples(tenant: &Tenant<'_>) -> Vec<DynamicObject> {
-    let files = ["cloudflareaccount.yaml", "zone.yaml", "dnsrecord.yaml"];
+    let files = [
+        "cloudflareaccount.yaml",
+        "zone.yaml",
+        "dnsrecord.yaml",
+        "tunnel.yaml",
+        "tunnelconfiguration.yaml",
+    ];
     let text = localized(tenant, "config/samples", &files);
     serde_saphyr::from_multiple(&text).unwrap()
 }
@@ -75,7 +97,16 @@ async fn samples_are_applied_again_without_conflict_or_change_and_kflare_owns_on
             .iter()
             .map(|it| it.types.as_ref().unwrap().kind.clone())
             .collect();
-        assert_eq!(kinds, ["CloudflareAccount", "Zone", "DNSRecord"]);
+        assert_eq!(
+            kinds,
+            [
+                "CloudflareAccount",
+                "Zone",
+                "DNSRecord",
+                "Tunnel",
+                "TunnelConfiguration"
+            ]
+        );
         let mut settled = Vec::new();
         for manifest in &manifests {
             tenant.remember(&apply(tenant, manifest).await);

@@ -235,7 +235,11 @@ impl Stage {
     /// The id that a resource has recorded.
     pub fn recorded(&self, id: &ObjectId) -> Option<String> {
         let metadata = self.status(id)["cloudflareMetadata"].clone();
-        let field = if id.kind == "Zone" { "zoneID" } else { "recordID" };
+        let field = match id.kind.as_str() {
+            "Zone" => "zoneID",
+            "Tunnel" | "TunnelConfiguration" => "tunnelID",
+            _ => "recordID",
+        };
         metadata[field].as_str().map(str::to_owned)
     }
 

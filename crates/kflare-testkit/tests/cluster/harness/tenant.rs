@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
 use k8s_openapi::api::core::v1::Secret;
-use kflare_api::{CloudflareAccount, DNSRecord, Zone, names};
+use kflare_api::{CloudflareAccount, DNSRecord, Tunnel, TunnelConfiguration, Zone, names};
 use kflare_sim::{AccountSeed, Area, Grant, Permission, Seed, UserSeed};
 use kflare_testkit::cluster::{TestNamespace, diagnose};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
@@ -22,16 +22,26 @@ pub enum Kind {
     Account,
     Zone,
     Record,
+    Tunnel,
+    TunnelConfiguration,
 }
 
 impl Kind {
-    pub const ALL: [Self; 3] = [Self::Account, Self::Zone, Self::Record];
+    pub const ALL: [Self; 5] = [
+        Self::Account,
+        Self::Zone,
+        Self::Record,
+        Self::Tunnel,
+        Self::TunnelConfiguration,
+    ];
 
     pub fn resource(self) -> ApiResource {
         match self {
             Self::Account => ApiResource::erase::<CloudflareAccount>(&()),
             Self::Zone => ApiResource::erase::<Zone>(&()),
             Self::Record => ApiResource::erase::<DNSRecord>(&()),
+            Self::Tunnel => ApiResource::erase::<Tunnel>(&()),
+            Self::TunnelConfiguration => ApiResource::erase::<TunnelConfiguration>(&()),
         }
     }
 
@@ -309,15 +319,15 @@ impl<'a> Tenant<'a> {
 
 /// Every permission that the kinds need, everywhere.
 pub fn everything() -> Vec<Grant> {
-    let areas = [Area::Account, Area::Zone, Area::Dns];
+    let areas = [Area::Account, Area::Zone, Area::Dns, Area::Tunnel];
     areas.map(|area| Grant::everywhere(Permission::write(area))).to_vec()
 }
 
 /// The id in `status.cloudflareMetadata`.
 pub fn id_of(object: &DynamicObject) -> String {
     let metadata = &object.data["status"]["cloudflareMetadata"];
-    let id = metadata["recordID"].as_str().or(metadata["zoneID"].as_str());
-    id.unwrap_or_default().to_owned()
+    let ids = ["recordID", "zoneID", "tunnelID"].map(|field| metadata[field].as_str());
+    ids.into_iter().flatten().next().unwrap_or_default().to_owned()
 }
 
 fn by_user() -> PostParams {
