@@ -192,9 +192,10 @@ impl Context {
         Arrangement::of(&self.index(), &self.kinds, &self.collections, collection, joining)
     }
 
-    /// See [`crate::yields::is_in_order`].
+    /// See [`crate::yields::is_in_order`]; for the object that is recorded.
     pub(crate) fn yield_is_in_order(&self, object: &Object, kind: &dyn Kind) -> bool {
-        yields::is_in_order(self.index().yielded(), kind, object)
+        let recorded = object.recorded(kind.descriptor().id_field());
+        yields::is_in_order(self.index().yielded(), kind, object, recorded.id.as_deref())
     }
 
     pub(crate) fn prepare(&self, object: &Object) -> Result<Prepared, Plan> {

@@ -158,8 +158,12 @@ pub(crate) async fn sweep(context: &Context, key: &CollectionKey, extent: Extent
     }
     // What has just failed is tried again by its own back-off, not by every check.
     let at_rest = |object: &&Arc<Object>| context.queue().failures(&object.key) == 0;
+    // What cannot be listed comes to a check by itself, one by one.
+    if !kind.descriptor().listable {
+        return;
+    }
     let few = members.len() <= FEW && !kind.descriptor().nature.ordered;
-    if few || !kind.descriptor().listable || context.collections.is_refused(key) {
+    if few || context.collections.is_refused(key) {
         return enqueue(context, members.iter().filter(at_rest));
     }
     let Some(account) = members

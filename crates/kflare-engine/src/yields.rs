@@ -218,8 +218,9 @@ pub(crate) fn fingerprint(
     client.seal(&text).unwrap_or_default()
 }
 
-/// Whether the Secret of `object`, as far as its metadata tells, is as it was left: nothing has to be read.
-pub(crate) fn is_in_order(secrets: &YieldedSecrets, kind: &dyn Kind, object: &Object) -> bool {
+/// Whether the Secret of `object`, as far as its metadata tells, is as it was left for the object `remote_id`: nothing has to be
+/// read.
+pub(crate) fn is_in_order(secrets: &YieldedSecrets, kind: &dyn Kind, object: &Object, remote_id: Option<&str>) -> bool {
     if !kind.yields_secrets() {
         return true;
     }
@@ -229,12 +230,11 @@ pub(crate) fn is_in_order(secrets: &YieldedSecrets, kind: &dyn Kind, object: &Ob
     let Some(record) = Record::of(object).filter(|record| record.name == wanted.secret) else {
         return false;
     };
-    let remote_id = object.recorded(kind.descriptor().id_field()).id;
     let seen = secret_key(object, &wanted.secret).and_then(|key| secrets.get(&key).cloned());
     seen.is_some_and(|seen| {
         seen.is_of(object)
             && seen.uid == record.seen.uid
             && seen.resource_version == record.seen.resource_version
-            && remote_id.as_deref() == Some(&record.seen.object_id)
+            && remote_id == Some(&record.seen.object_id)
     })
 }

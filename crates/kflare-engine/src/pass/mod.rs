@@ -403,7 +403,7 @@ impl Pass<'_> {
         let left = diff(&work.prepared.desired.body, &remote.body, self.kind.descriptor().fields);
         if !left.is_empty() {
             self.update(&object, work, &remote.id, &left).await
-        } else if self.awaits_yield(&object) {
+        } else if self.awaits_yield(&object, remote) {
             self.report_synced(&object, work, remote, None, Stage::Final).await
         } else {
             Ok(next)
@@ -465,7 +465,7 @@ impl Pass<'_> {
         let note = format!("adopted {id}; changed: {what}");
         report::event(self.context, &object, Severity::Normal, "Adopted", "Adopt", note);
         let mut object = object;
-        if self.awaits_yield(&object) {
+        if self.awaits_yield(&object, &remote) {
             // Recorded before its Secret is made, which may fail on its own.
             let taken = Some(Origin::Adopted);
             let next = self

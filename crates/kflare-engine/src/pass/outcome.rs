@@ -100,7 +100,7 @@ impl Pass<'_> {
             return Ok(report::write(self.context, object, status, &ready, next).await);
         }
         match stage {
-            Stage::Created if self.awaits_yield(object) => {
+            Stage::Created if self.awaits_yield(object, remote) => {
                 let ready = Ready::no(Reason::CREATED, "its Secret is still to be written");
                 let next = Next::Retry(Class::StoreConflict);
                 return Ok(report::write(self.context, object, status, &ready, next).await);
@@ -183,7 +183,7 @@ impl Pass<'_> {
         status.insert("plan".to_owned(), json!(plan.lines(20)));
         report::echo(&mut status, object);
         let ready = match (plan, &observed.recorded) {
-            (Plan::NoOp { .. }, Some(_)) if self.awaits_yield(object) => Ready::no(
+            (Plan::NoOp { .. }, Some(remote)) if self.awaits_yield(object, remote) => Ready::no(
                 Reason::OBSERVING,
                 "kflare.dev/mode is observe; it would look after its Secret",
             ),

@@ -18,7 +18,7 @@ use crate::{
     plan::{Change, Plan},
     reason::Reason,
     report,
-    yields::{Record, SecretMark, Yield, fingerprint, secret_key},
+    yields::{Record, SecretMark, Yield, fingerprint, is_in_order, secret_key},
 };
 
 /// What came of looking after the Secret.
@@ -59,9 +59,9 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether the Secret has yet to be looked at, as far as is known without reading it.
-    pub(super) fn awaits_yield(&self, object: &Object) -> bool {
-        !self.context.yield_is_in_order(object, self.kind)
+    /// Whether the Secret with what `remote` yields has yet to be looked at, as far as is known without reading it.
+    pub(super) fn awaits_yield(&self, object: &Object, remote: &Remote) -> bool {
+        !is_in_order(self.context.index().yielded(), self.kind, object, Some(&remote.id))
     }
 
     /// Makes the Secret what it should be, and tells what status is to say of it.
@@ -73,7 +73,7 @@ impl Pass<'_> {
         let asked =
             object.annotation(names::RECONCILE_AT) != object.status.get::<String>(&["lastReconcileAt"]).as_deref();
         let same_object = record.as_ref().is_some_and(|it| it.seen.object_id == remote.id);
-        if !asked && same_object && !self.awaits_yield(object) {
+        if !asked && !self.awaits_yield(object, remote) {
             return Ok(Kept::InOrder(record.map(|it| it.fields()).unwrap_or_default()));
         }
         let _in_hand = InHand::take(self.context, &secret);
