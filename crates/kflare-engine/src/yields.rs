@@ -238,3 +238,106 @@ pub(crate) fn is_in_order(secrets: &YieldedSecrets, kind: &dyn Kind, object: &Ob
             && remote_id == Some(&record.seen.object_id)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(name: &str) -> SecretKey {
+        SecretKey {
+            namespace: "team".into(),
+            name: name.into(),
+        }
+    }
+
+    fn mark(version: &str, owner: Option<&str>) -> SecretMark {
+        SecretMark {
+            uid: "s1".to_owned(),
+            resource_version: version.to_owned(),
+            owner: owner.map(str::to_owned),
+        }
+    }
+
+    fn holder() -> ObjectKey {
+        ObjectKey::new("Tunnel", Some("team"), "edge")
+    }
+
+    /// A view in which `edge` wants the Secret `token`.
+    fn secrets() -> YieldedSecrets {
+        YieldedSecrets {
+            wanted: BTreeMap::from([(secret("token"), BTreeSet::from([holder()]))]),
+            ..YieldedSecrets::default()
+        }
+    }
+
+    #[test]
+    fn what_concerns_a_resource_is_its_own_secret_and_that_a_name_becomes_free() {
+        let mut secrets = secrets();
+        let ours = || Some(mark("1", Some("uid")));
+        assert_eq!(secrets.noted(&secret("token"), ours()), [holder()]);
+        assert_eq!(secrets.noted(&secret("token"), ours()), [], "nothing new");
+        assert_eq!(
+            secrets.noted(&secret("token"), Some(mark("2", Some("uid")))),
+            [holder()]
+        );
+        assert_eq!(
+            secrets.noted(&secret("token"), Some(mark("3", None))),
+            [holder()],
+            "taken away"
+        );
+        assert_eq!(
+            secrets.noted(&secret("token"), Some(mark("4", None))),
+            [],
+            "somebody else's"
+        );
+        assert_eq!(secrets.noted(&secret("token"), None), [holder()], "free");
+        assert_eq!(secrets.noted(&secret("other"), None), []);
+        assert_eq!(secrets.noted(&secret("other"), ours()), []);
+    }
+
+    #[test]
+    fn our_own_writes_wake_nobody_and_newer_ones_of_others_are_not_lost() {
+        let mut secrets = secrets();
+        secrets.take_in_hand(&secret("token"));
+        assert_eq!(secrets.noted(&secret("token"), Some(mark("5", Some("uid")))), []);
+        assert!(!secrets.wrote(&secret("token"), mark("5", Some("uid"))));
+        assert_eq!(secrets.noted(&secret("token"), Some(mark("7", Some("uid")))), []);
+        assert!(secrets.wrote(&secret("token"), mark("6", Some("uid"))), "overtaken");
+        assert_eq!(secrets.get(&secret("token")), Some(&mark("7", Some("uid"))));
+        secrets.let_go(&secret("token"));
+        assert_eq!(
+            secrets.noted(&secret("token"), Some(mark("8", Some("uid")))),
+            [holder()]
+        );
+    }
+
+    #[test]
+    fn what_a_whole_list_does_not_show_is_missing() {
+        let mut secrets = secrets();
+        secrets.noted(&secret("token"), Some(mark("1", Some("uid"))));
+        secrets.noted(&secret("theirs"), Some(mark("1", None)));
+        assert_eq!(secrets.missing(&BTreeSet::new()), [secret("token")]);
+        assert_eq!(secrets.missing(&BTreeSet::from([secret("token")])), []);
+    }
+
+    #[test]
+    fn only_a_controller_of_our_group_owns_a_secret() {
+        use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+        let owner = |api_version: &str, controller| OwnerReference {
+            api_version: api_version.to_owned(),
+            uid: "uid".to_owned(),
+            controller,
+            ..OwnerReference::default()
+        };
+        let of = |owner: OwnerReference| {
+            owner_of(&ObjectMeta {
+                owner_references: Some(vec![owner]),
+                ..ObjectMeta::default()
+            })
+        };
+        assert_eq!(of(owner("kflare.dev/v1alpha1", Some(true))).as_deref(), Some("uid"));
+        assert_eq!(of(owner("kflare.dev/v1alpha1", None)), None);
+        assert_eq!(of(owner("apps/v1", Some(true))), None);
+        assert_eq!(of(owner("kflare.development/v1", Some(true))), None);
+    }
+}
