@@ -119,6 +119,16 @@ const NOTES: &[Notes] = &[
         permissions: "Workers Routes Read; Workers Routes Write to create, change and delete.",
         deletion: "The route. The Worker stays. Adopted routes stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
         limits: "One route of a pattern in a zone: another one is `PatternConflict`. `*` stands at the start of the host and at the end of the path only.",
+        kind: "Tunnel",
+        permissions: "Cloudflare Tunnel Read; Cloudflare Tunnel Edit to create and delete, and to read the connector token. The newer groups `Cloudflare One Connectors` and `Cloudflare One Connector: cloudflared` (Read, Write) serve as well.",
+        deletion: "The tunnel, its token and the Secret. It waits (`InUse`) for the TunnelConfigurations and DNSRecords that refer to it. Stale connections are cleaned up first; while a connector is running Cloudflare refuses to delete its tunnel (the condition says so), so stop cloudflared. Tunnels that kflare adopted stay, unless `kflare.dev/deletion-policy: delete` says otherwise; the Secret goes in any case.",
+        limits: "An account has one tunnel of a name (deleted ones do not count) and 1,000 tunnels. A token that is rotated at Cloudflare is read again when the Secret is edited or `kflare.dev/reconcile-at` is set.",
+    },
+    Notes {
+        kind: "TunnelConfiguration",
+        permissions: "Cloudflare Tunnel Read; Cloudflare Tunnel Edit to change it.",
+        deletion: "The document is set back to one rule that answers 404; the tunnel stays. A configuration that kflare adopted stays as it is, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        limits: "One configuration a tunnel: the oldest resource owns it, others say `TunnelAlreadyConfigured`. At most 1,000 rules.",
     },
 ];
 
