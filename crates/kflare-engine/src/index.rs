@@ -117,7 +117,7 @@ impl Index {
     }
 
     /// How much each part of the view holds.
-    pub fn sizes(&self) -> [(&'static str, usize); 9] {
+    pub fn sizes(&self) -> [(&'static str, usize); 10] {
         [
             ("resources", self.objects.len()),
             (

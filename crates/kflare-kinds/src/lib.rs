@@ -14,7 +14,6 @@ pub mod tunnel;
 pub mod tunnel_configuration;
 pub mod workers;
 pub mod zone;
-mod zone;
 
 use kflare_engine::{Kinds, erase, kind::Kind};
 

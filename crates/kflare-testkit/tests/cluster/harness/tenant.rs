@@ -349,18 +349,14 @@ pub fn everything() -> Vec<Grant> {
     Area::ALL
         .map(|area| Grant::everywhere(Permission::write(area)))
         .to_vec()
-    let areas = [Area::Account, Area::Zone, Area::Dns, Area::Tunnel];
-    areas.map(|area| Grant::everywhere(Permission::write(area))).to_vec()
 }
 
 /// The id in `status.cloudflareMetadata`.
 pub fn id_of(object: &DynamicObject) -> String {
     let metadata = &object.data["status"]["cloudflareMetadata"];
-    let ids = ["recordID", "zoneID", "ruleID"];
+    let ids = ["recordID", "zoneID", "ruleID", "tunnelID"];
     let id = ids.iter().find_map(|field| metadata[*field].as_str());
     id.unwrap_or_default().to_owned()
-    let ids = ["recordID", "zoneID", "tunnelID"].map(|field| metadata[field].as_str());
-    ids.into_iter().flatten().next().unwrap_or_default().to_owned()
 }
 
 fn by_user() -> PostParams {
