@@ -209,7 +209,7 @@ impl Permission {
 
 /// The text is no permission.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no permission: expected an area such as account, zone, dns or tunnel, a dot, and read or write")]
+#[error("{0:?} is no permission: expected an area such as account, zone or dns, a dot, and read or write")]
 pub struct UnknownPermission(String);
 
 impl FromStr for Permission {

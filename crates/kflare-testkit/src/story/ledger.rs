@@ -12,6 +12,7 @@ use kflare_sim::Simulator;
 use serde_json::{Map, Value};
 
 use super::act::{Setting, Target};
+use super::perform::KINDS;
 use super::rule::{Rule, Violation};
 use super::stores;
 use super::vocabulary::full_name;
