@@ -105,6 +105,16 @@ MODELLED = [
     ("GET", "/zones/{zone_id}/workers/routes/{route_id}"),
     ("PUT", "/zones/{zone_id}/workers/routes/{route_id}"),
     ("DELETE", "/zones/{zone_id}/workers/routes/{route_id}"),
+    ("GET", "/accounts/{account_id}/cfd_tunnel"),
+    ("POST", "/accounts/{account_id}/cfd_tunnel"),
+    ("GET", "/accounts/{account_id}/cfd_tunnel/{tunnel_id}"),
+    ("PATCH", "/accounts/{account_id}/cfd_tunnel/{tunnel_id}"),
+    ("DELETE", "/accounts/{account_id}/cfd_tunnel/{tunnel_id}"),
+    ("GET", "/accounts/{account_id}/cfd_tunnel/{tunnel_id}/token"),
+    ("GET", "/accounts/{account_id}/cfd_tunnel/{tunnel_id}/configurations"),
+    ("PUT", "/accounts/{account_id}/cfd_tunnel/{tunnel_id}/configurations"),
+    ("GET", "/accounts/{account_id}/cfd_tunnel/{tunnel_id}/connections"),
+    ("DELETE", "/accounts/{account_id}/cfd_tunnel/{tunnel_id}/connections"),
 ]
 
 # The extract of the SDK has no result for these: they answer as the named one does, with the whole ruleset.

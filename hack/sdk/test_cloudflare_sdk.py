@@ -48,6 +48,7 @@ def seed(base):
             "accounts": [{"id": ACCOUNT, "name": "SDK test"}],
             "tokens": [
                 {"value": f"{WORD}-user", "permissions": [zone, "dns.write", "account.read", *MORE]},
+                {"value": f"{WORD}-user", "permissions": [zone, "dns.write", "account.read", "tunnel.write"]},
                 {"value": f"{WORD}-account", "account": ACCOUNT, "permissions": [zone, "dns.write"]},
                 {"value": f"{WORD}-reader", "permissions": ["zone.read", "dns.read"]},
                 {"value": f"{WORD}-stores", "account": ACCOUNT, "permissions": ["kv.write", "r2.write", "d1.write"]},
@@ -434,6 +435,38 @@ def workers(base, zone):
     expect(list(routes.list(zone_id=zone)) == [], "routes go with their Worker")
     refused(lambda: scripts.script_and_version_settings.get("web", **here), 404, 10007)
     refused(lambda: client(base, "reader").workers.routes.list(zone_id=zone), 403, 10000)
+def tunnels(base):
+    sdk = client(base, "user").zero_trust.tunnels.cloudflared
+    made = sdk.create(account_id=ACCOUNT, name="edge", config_src="cloudflare")
+    expect((made.name, made.status, made.config_src) == ("edge", "inactive", "cloudflare"), "a new tunnel")
+    refused(lambda: sdk.create(account_id=ACCOUNT, name="edge", config_src="cloudflare"), 409, 1013)
+    token = sdk.token.get(made.id, account_id=ACCOUNT)
+    expect(token == sdk.token.get(made.id, account_id=ACCOUNT), "the token can be read again")
+    first = sdk.configurations.get(made.id, account_id=ACCOUNT)
+    expect((first.version, first.config) == (0, None), "no configuration yet")
+    rule = {"hostname": "a.example.com", "service": "http://web:80", "origin_request": {"connect_timeout": 10}}
+    last = {"hostname": "", "service": "http_status:404"}
+    second = sdk.configurations.update(made.id, account_id=ACCOUNT, config={"ingress": [rule, last]})
+    expect(second.version == 1, "a configuration")
+    expect(second.config.ingress[0].origin_request.connect_timeout == 10, "with its settings")
+    refused(lambda: sdk.configurations.update(made.id, account_id=ACCOUNT, config={"ingress": [rule]}), 400, 1056)
+    expect(sdk.edit(made.id, account_id=ACCOUNT, name="edge-2").name == "edge-2", "a new name")
+    connector = control(base, "POST", f"tunnels/{made.id}/connectors")["id"]
+    connected = list(sdk.connections.get(made.id, account_id=ACCOUNT))
+    expect([entry.id for entry in connected] == [connector] and len(connected[0].conns) == 4, "a connector")
+    expect(sdk.get(made.id, account_id=ACCOUNT).status == "healthy", "a healthy tunnel")
+    refused(lambda: sdk.delete(made.id, account_id=ACCOUNT), 400, 1022)
+    control(base, "DELETE", f"tunnels/{made.id}/connectors/{connector}")
+    sdk.connections.delete(made.id, account_id=ACCOUNT)
+    expect(sdk.delete(made.id, account_id=ACCOUNT).deleted_at is not None, "deleted")
+    expect(sdk.get(made.id, account_id=ACCOUNT).deleted_at is not None, "and still readable")
+    for number in range(3):
+        sdk.create(account_id=ACCOUNT, name=f"tunnel-{number}", config_src="cloudflare")
+    live = [entry.name for entry in sdk.list(account_id=ACCOUNT, is_deleted=False)]
+    expect(sorted(live) == ["tunnel-0", "tunnel-1", "tunnel-2"], f"the live ones: {live}")
+    expect(len(list(sdk.list(account_id=ACCOUNT))) == 4, "the deleted one is listed unless told otherwise")
+    refused(lambda: sdk.token.get(made.id, account_id=ACCOUNT), 404, 1054)
+    refused(lambda: client(base, "reader").zero_trust.tunnels.cloudflared.get(made.id, account_id=ACCOUNT), 403, 10000)
 
 
 def main():
@@ -461,6 +494,8 @@ def main():
     print("OK rulesets, rules and phases are made, read, moved, edited, refused and deleted")
     workers(base, zone)
     print("OK Workers are uploaded, bound, configured, routed to and deleted, or refused")
+    tunnels(base)
+    print("OK tunnels are created, configured, connected, renamed, listed and deleted")
 
 
 try:

@@ -134,3 +134,32 @@ pub struct CommonStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_reconcile_at: Option<String>,
 }
+
+/// The part of status of kinds that write a Secret. Flattened into their status.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = tidy)]
+pub struct CredentialsStatus {
+    /// Name of the Secret that holds the credentials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials_secret_name: Option<String>,
+    /// What kflare remembers of that Secret, so that it notices edits without reading it again. Never what is in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials_secret: Option<CredentialsSecret>,
+}
+
+/// A Secret as kflare last saw it in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = tidy)]
+pub struct CredentialsSecret {
+    /// UID of the Secret.
+    pub uid: String,
+    /// `resourceVersion` of the Secret.
+    pub resource_version: String,
+    /// Id of the object at Cloudflare whose credentials it holds.
+    #[serde(rename = "objectID")]
+    pub object_id: String,
+    /// Keyed hash of the value. Nobody who cannot read the API token's Secret can tell the value by it.
+    pub fingerprint: String,
+}

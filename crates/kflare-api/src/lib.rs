@@ -19,6 +19,8 @@ pub mod r2_rules;
 pub mod record_type;
 pub mod rules;
 mod schema;
+pub mod tunnel;
+pub mod tunnel_configuration;
 pub mod worker_binding;
 pub mod worker_module;
 pub mod worker_route;
@@ -41,6 +43,8 @@ pub use rules::{
     cache::CacheRule, configuration::ConfigurationRule, managed_ruleset::ManagedRuleset, origin::OriginRule,
     rate_limit::RateLimitRule, redirect::RedirectRule, transform::TransformRule, waf_custom::WAFCustomRule,
 };
+pub use tunnel::Tunnel;
+pub use tunnel_configuration::TunnelConfiguration;
 pub use worker_route::WorkerRoute;
 pub use worker_script::WorkerScript;
 pub use zone::Zone;
@@ -66,5 +70,7 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         IPList::crd(),
         WorkerScript::crd(),
         WorkerRoute::crd(),
+        Tunnel::crd(),
+        TunnelConfiguration::crd(),
     ]
 }

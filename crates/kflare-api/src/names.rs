@@ -72,6 +72,10 @@ pub const LIST_ID: &str = "kflare.dev/list-id";
 pub const WORKER_ID: &str = "kflare.dev/worker-id";
 /// Label, set by kflare: claims a Worker route by its Cloudflare id.
 pub const ROUTE_ID: &str = "kflare.dev/route-id";
+/// Label, set by kflare: claims a tunnel by its Cloudflare id.
+pub const TUNNEL_ID: &str = "kflare.dev/tunnel-id";
+/// Label, set by kflare: claims the configuration of a tunnel by the tunnel's Cloudflare id.
+pub const TUNNEL_CONFIGURATION_ID: &str = "kflare.dev/tunnel-configuration-id";
 
 /// Key of the token in its Secret, unless `spec.tokenSecretRef.key` says otherwise.
 pub const DEFAULT_TOKEN_KEY: &str = "CF_API_TOKEN";

@@ -143,6 +143,8 @@ fn accepted_objects_read_as_their_type() {
                 "IPList" => serde_json::from_value::<kflare_api::IPList>(object).map(drop),
                 "WorkerScript" => serde_json::from_value::<kflare_api::WorkerScript>(object).map(drop),
                 "WorkerRoute" => serde_json::from_value::<kflare_api::WorkerRoute>(object).map(drop),
+                "Tunnel" => serde_json::from_value::<kflare_api::Tunnel>(object).map(drop),
+                "TunnelConfiguration" => serde_json::from_value::<kflare_api::TunnelConfiguration>(object).map(drop),
                 kind => panic!("{kind} is no kind"),
             };
             assert!(read.is_ok(), "{}: {read:?}", case.name);

@@ -94,6 +94,13 @@ fn names_group_and_category_are_those_users_know() {
         ("IPList", "iplists", "cflist", "Namespaced"),
         ("WorkerScript", "workerscripts", "cfworker", "Namespaced"),
         ("WorkerRoute", "workerroutes", "cfroute", "Namespaced"),
+        ("Tunnel", "tunnels", "cftunnel", "Namespaced"),
+        (
+            "TunnelConfiguration",
+            "tunnelconfigurations",
+            "cftunnelconfig",
+            "Namespaced",
+        ),
     ]
     .map(|(kind, plural, short, scope)| (kind.into(), plural.into(), short.into(), scope.into()));
     assert_eq!(found, expected);
@@ -233,6 +240,7 @@ fn the_api_server_fills_in_stable_defaults_only() {
     let expected = [
         "CloudflareAccount.spec.tokenSecretRef.key = \"CF_API_TOKEN\"",
         "WorkerScript.spec.format = \"module\"",
+        "TunnelConfiguration.spec.defaultService = \"http_status:404\"",
         "Zone.spec.type = \"full\"",
         "WAFCustomRule.spec.enabled = true",
         "RateLimitRule.spec.enabled = true",

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use async_trait::async_trait;
 use kflare_cloudflare::{Client, Error};
+use secrecy::SecretString;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -16,6 +17,7 @@ use crate::{
     },
     operations::OperationWriter,
     plan::Change,
+    yields::Yield,
 };
 
 /// One kind. An adapter maps and calls; it never sees a Kubernetes client, never sleeps, never retries, never logs an
@@ -125,6 +127,21 @@ pub trait Adapter: Send + Sync + 'static {
     /// See [`Kind::deletion_warning`].
     async fn deletion_warning(&self, _client: &Client, _scope: &str, _id: &str) -> Option<String> {
         None
+    }
+
+    /// See [`Kind::yields_secrets`].
+    fn yields_secrets(&self) -> bool {
+        false
+    }
+
+    /// See [`Kind::yields`].
+    fn yields(&self, _spec: &Self::Spec) -> Option<Yield> {
+        None
+    }
+
+    /// See [`Kind::yielded`].
+    async fn yielded(&self, _client: &Client, _scope: &str, _id: &str) -> Result<SecretString, Error> {
+        Err(Error::Refused(format!("a {} yields nothing", self.descriptor().kind)))
     }
 }
 
@@ -249,5 +266,17 @@ impl<A: Adapter> Kind for Erased<A> {
 
     async fn deletion_warning(&self, client: &Client, scope: &str, id: &str) -> Option<String> {
         self.adapter.deletion_warning(client, scope, id).await
+    }
+
+    fn yields_secrets(&self) -> bool {
+        self.adapter.yields_secrets()
+    }
+
+    fn yields(&self, spec: &Value) -> Result<Option<Yield>, SpecError> {
+        Ok(self.adapter.yields(&Self::parse(spec)?))
+    }
+
+    async fn yielded(&self, client: &Client, scope: &str, id: &str) -> Result<SecretString, Error> {
+        self.adapter.yielded(client, scope, id).await
     }
 }

@@ -1,5 +1,7 @@
 //! Every read and write that the engine makes at the API server, apart from the watches.
 
+mod secrets;
+
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
@@ -19,6 +21,8 @@ use crate::{
     kind::ResourceScope,
     object::{Object, ObjectKey, SecretKey},
 };
+
+pub use secrets::ReadSecret;
 
 /// Field manager of our writes.
 pub const MANAGER: &str = "kflare";

@@ -20,6 +20,7 @@ use crate::{
     decide::Claims,
     index::{CollectionKey, Index, Kinds, Wake},
     intent::Intent,
+    kind::Kind,
     metrics::Metrics,
     mutation::{self, Mutation},
     object::{Object, ObjectKey, Recorded},
@@ -29,6 +30,7 @@ use crate::{
     queue::{Priority, Queue},
     refusals::Refusals,
     resolve::{Defaults, ParentRule, Prepared, prepare},
+    yields,
 };
 
 /// Passes that wait for a batch do not hold a worker, up to this many.
@@ -195,6 +197,12 @@ impl Context {
     /// The order of a collection as last listed, with `joining` in it.
     pub(crate) fn arrangement(&self, collection: &CollectionKey, joining: &Object) -> Arrangement {
         Arrangement::of(&self.index(), &self.kinds, &self.collections, collection, joining)
+    }
+
+    /// See [`crate::yields::is_in_order`]; for the object that is recorded.
+    pub(crate) fn yield_is_in_order(&self, object: &Object, kind: &dyn Kind) -> bool {
+        let recorded = object.recorded(kind.descriptor().id_field());
+        yields::is_in_order(self.index().yielded(), kind, object, recorded.id.as_deref())
     }
 
     pub(crate) fn prepare(&self, object: &Object) -> Result<Prepared, Plan> {

@@ -14,6 +14,7 @@ use crate::{
     kind::{CredentialSource, Kind, ReferenceName, ResourceScope, SpecError},
     object::{Object, ObjectKey, SecretKey},
     queue::Priority,
+    yields::YieldedSecrets,
 };
 
 /// The kinds this process works with, by name.
@@ -91,6 +92,7 @@ pub struct Index {
     protected: BTreeSet<SecretKey>,
     namespaces: BTreeMap<Arc<str>, BTreeMap<String, String>>,
     standing_back: BTreeSet<ObjectKey>,
+    yielded: YieldedSecrets,
 }
 
 impl Index {
@@ -110,11 +112,12 @@ impl Index {
             protected: BTreeSet::new(),
             namespaces: BTreeMap::new(),
             standing_back: BTreeSet::new(),
+            yielded: YieldedSecrets::default(),
         }
     }
 
     /// How much each part of the view holds.
-    pub fn sizes(&self) -> [(&'static str, usize); 9] {
+    pub fn sizes(&self) -> [(&'static str, usize); 10] {
         [
             ("resources", self.objects.len()),
             (
@@ -128,6 +131,7 @@ impl Index {
             ("namespaces", self.namespaces.len()),
             ("standing_back", self.standing_back.len()),
             ("inputs", self.inputs.len()),
+            ("yielded_secrets", self.yielded.size()),
         ]
     }
 
@@ -534,6 +538,7 @@ impl Index {
                 .or_default()
                 .insert(object.key.clone());
         }
+        self.yielded.link(kind.as_ref(), object);
         if descriptor.provides_credential
             && let Ok(Some(source)) = kind.credential(&object.spec.value())
         {
@@ -546,6 +551,9 @@ impl Index {
 
     fn unlink(&mut self, object: &Object) {
         self.standing_back.remove(&object.key);
+        if let Some(kind) = self.kinds.0.get(&*object.key.kind) {
+            self.yielded.unlink(kind.as_ref(), object);
+        }
         self.aliases.forget(&object.key);
         self.inputs.unlink(&object.key);
         for referent in self.referents.get(&object.key).cloned().unwrap_or_default() {
@@ -612,6 +620,16 @@ impl Index {
         self.inputs.is_current(&object.key, recorded.as_deref())
     }
 
+    /// What is known of the Secrets that resources yield.
+    pub fn yielded(&self) -> &YieldedSecrets {
+        &self.yielded
+    }
+
+    /// As [`Self::yielded`], to note something.
+    pub fn yielded_mut(&mut self) -> &mut YieldedSecrets {
+        &mut self.yielded
+    }
+
     /// The credential resources that read `secret`.
     pub fn secret_users(&self, secret: &SecretKey) -> Vec<ObjectKey> {
         self.secrets.get(secret).into_iter().flatten().cloned().collect()
@@ -647,7 +665,7 @@ fn remove_from<K: Ord>(map: &mut BTreeMap<K, BTreeSet<ObjectKey>>, at: &K, key: 
 
 /// Whether resourceVersion `a` is newer than `b`. Versions of one resource are decimal numbers that grow; anything else
 /// counts as newer, so that nothing is lost.
-fn newer(a: &str, b: &str) -> bool {
+pub(crate) fn newer(a: &str, b: &str) -> bool {
     match (a.parse::<u128>(), b.parse::<u128>()) {
         (Ok(a), Ok(b)) => a > b,
         _ => a != b,

@@ -7,6 +7,7 @@ use std::{borrow::Cow, collections::BTreeMap, num::NonZeroUsize};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kflare_cloudflare::{Client, Error};
+use secrecy::SecretString;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -17,6 +18,7 @@ use crate::{
     operations::OperationWriter,
     plan::{Change, FieldRules},
     reason::Reason,
+    yields::Yield,
 };
 
 /// Where resources of a kind live in Kubernetes.
@@ -598,6 +600,21 @@ pub trait Kind: Send + Sync {
     /// What deleting this object destroys beyond itself, for the Event. May read.
     async fn deletion_warning(&self, _client: &Client, _scope: &str, _id: &str) -> Option<String> {
         None
+    }
+
+    /// Whether resources of this kind yield a Secret: see [`crate::yields`].
+    fn yields_secrets(&self) -> bool {
+        false
+    }
+
+    /// The Secret that a resource yields.
+    fn yields(&self, _spec: &Value) -> Result<Option<Yield>, SpecError> {
+        Ok(None)
+    }
+
+    /// The value for the Secret. Reads.
+    async fn yielded(&self, _client: &Client, _scope: &str, _id: &str) -> Result<SecretString, Error> {
+        Err(Error::Refused(format!("a {} yields nothing", self.descriptor().kind)))
     }
 }
 

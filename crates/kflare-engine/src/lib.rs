@@ -9,6 +9,7 @@
 //! | [`queue`], [`contest`], [`refusals`], [`clock`] | order, restraint, time |
 //! | `pass`, `deletion`, `sweep`, `report` | one pass over one resource; drift checks; status and Events |
 //! | [`cluster`], [`credentials`], [`lease`], `watch`, `limits` | the API server |
+//! | [`yields`] | Secrets that resources yield |
 //! | [`engine`] | the run loop |
 //! | [`offline`] | plans for manifests, without a cluster |
 //! | [`mutation`] | engines broken on purpose, for tests of the tests |
@@ -53,6 +54,7 @@ pub mod resolve;
 mod status;
 mod sweep;
 mod watch;
+pub mod yields;
 
 pub use adapter::{Adapter, erase};
 pub use context::Settings;
@@ -66,3 +68,4 @@ pub use kind::{
 pub use plan::{Change, Plan};
 pub use reason::Reason;
 pub use watch::WATCH_TIMEOUT;
+pub use yields::Yield;

@@ -66,6 +66,8 @@ reasons! {
     UPDATING = "Updating";
     /// A defect in kflare.
     INTERNAL_ERROR = "InternalError";
+    /// A Secret of the name to write to exists and is somebody else's.
+    SECRET_CONFLICT = "SecretConflict";
     /// Created, with fields still to be set.
     CREATED = "Created";
 }

@@ -158,8 +158,12 @@ pub(crate) async fn sweep(context: &Context, key: &CollectionKey, extent: Extent
     }
     // What has just failed is tried again by its own back-off, not by every check.
     let at_rest = |object: &&Arc<Object>| context.queue().failures(&object.key) == 0;
+    // What cannot be listed comes to a check by itself, one by one.
+    if !kind.descriptor().listable {
+        return;
+    }
     let few = members.len() <= FEW && !kind.descriptor().lists_for_few();
-    if few || !kind.descriptor().listable || context.collections.is_refused(key) {
+    if few || context.collections.is_refused(key) {
         return enqueue(context, members.iter().filter(at_rest));
     }
     let Some(account) = members
@@ -253,7 +257,11 @@ fn needs_pass(context: &Context, key: &CollectionKey, object: &Arc<Object>) -> b
         ..Observed::default()
     };
     match decide_with(context, kind, &object, &prepared, &observed, &recorded, Timestamp::MIN) {
-        Plan::NoOp { .. } if object.is_ready_at_generation() && settled(&object, kind) => {
+        Plan::NoOp { .. }
+            if object.is_ready_at_generation()
+                && settled(&object, kind)
+                && context.yield_is_in_order(&object, kind) =>
+        {
             context.contests().at_rest(&object.uid, Instant::now());
             false
         }

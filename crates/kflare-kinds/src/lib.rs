@@ -10,9 +10,10 @@ pub mod ip_list;
 pub mod managed_transform;
 pub mod network;
 pub mod rules;
+pub mod tunnel;
+pub mod tunnel_configuration;
 pub mod workers;
 pub mod zone;
-mod zone;
 
 use kflare_engine::{Kinds, erase, kind::Kind};
 
@@ -68,6 +69,8 @@ fn all() -> impl Iterator<Item = Box<dyn Kind>> {
         erase(ip_list::IPListAdapter::new()),
         erase(workers::script::ScriptAdapter::new()),
         erase(workers::route::RouteAdapter::new()),
+        erase(tunnel::TunnelAdapter::new()),
+        erase(tunnel_configuration::ConfigurationAdapter::new()),
     ]
     .into_iter()
 }

@@ -44,6 +44,7 @@ pub(crate) fn router(simulator: Simulator) -> Router {
         .merge(crate::areas::lists::control())
         .merge(crate::areas::managed_headers::control())
         .merge(crate::areas::rulesets::router())
+        .merge(crate::areas::tunnels::control())
         .with_state(simulator)
 }
 

@@ -22,21 +22,14 @@ impl IdSource {
         hex(&digest[..16])
     }
 
-    /// A UUID of version 4, in lower case, as D1 databases have.
+    /// A UUID of version 4, in lower case, as tunnels and D1 databases have.
     pub(crate) fn uuid(&mut self) -> String {
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&self.draw()[..16]);
-        bytes[6] = (bytes[6] & 0x0f) | 0x40;
-        bytes[8] = (bytes[8] & 0x3f) | 0x80;
-        let text = hex(&bytes);
-        format!(
-            "{}-{}-{}-{}-{}",
-            &text[..8],
-            &text[8..12],
-            &text[12..16],
-            &text[16..20],
-            &text[20..]
-        )
+        let mut bytes = self.draw();
+        bytes[6] = bytes[6] & 0x0f | 0x40;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        let text = hex(&bytes[..16]);
+        let [a, b, c, d, e] = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &text[part]);
+        format!("{a}-{b}-{c}-{d}-{e}")
     }
 
     /// Goes on with identifiers that were never drawn before, also not by a process that ended without saving what it drew:

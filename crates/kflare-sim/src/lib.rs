@@ -33,6 +33,7 @@ mod time;
 pub use areas::dns::RecordType;
 pub use areas::rulesets::{Phase, RulesetKind, RulesetSeed};
 pub use areas::stores::seed::{BucketSeed, DatabaseSeed, KvNamespaceSeed};
+pub use areas::tunnels::TunnelSeed;
 pub use budget::RateLimit;
 pub use calls::{CallRecord, Delivery, Effect};
 pub use clock::{Clock, SystemClock, VirtualClock};
@@ -54,8 +55,8 @@ pub use serve::{ServeOptions, SimError, SimOptions, TlsFiles, run, serve};
 pub use service::{ConnectionReset, SimService};
 pub use simulator::Simulator;
 pub use state::{
-    AccountType, Area, Grant, Level, ListKind, Permission, Scope, Subscription, TokenStatus, UnknownPermission,
-    ZoneStatus, ZoneType,
+    AccountType, Area, ConfigSource, Grant, Level, ListKind, Permission, Scope, Subscription, TokenStatus,
+    UnknownPermission, ZoneStatus, ZoneType,
 };
 
 /// Method and path template of every modelled route.

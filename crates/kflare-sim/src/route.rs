@@ -13,7 +13,7 @@ use crate::auth::{Access, Caller};
 use crate::budget::Policy;
 use crate::config::{Activation, BulkOperations, Quirks};
 use crate::envelope::{Refusal, Reply};
-use crate::ids::is_hex32;
+use crate::ids::{is_hex32, is_uuid};
 use crate::paging::Query;
 use crate::state::{Point, World, Zone};
 
@@ -98,9 +98,9 @@ impl Params {
 
     /// Whether every id in the path has the form of one.
     pub(crate) fn are_well_formed(&self) -> bool {
-        self.0
-            .iter()
-            .all(|(name, value)| !HEX_IDS.contains(name) || is_hex32(value))
+        self.0.iter().all(|(name, value)| {
+            (!HEX_IDS.contains(name) || is_hex32(value)) && (!UUIDS.contains(name) || is_uuid(value))
+        })
     }
 }
 
@@ -116,11 +116,14 @@ const HEX_IDS: [&str; 8] = [
     "route_id",
 ];
 
+/// Parameters whose values are UUIDs.
+const UUIDS: [&str; 1] = ["tunnel_id"];
+
 /// Every modelled route.
 pub(crate) fn routes() -> &'static [&'static Route] {
     static ROUTES: OnceLock<Vec<&'static Route>> = OnceLock::new();
     ROUTES.get_or_init(|| {
-        let areas: [&'static [Route]; 12] = [
+        let areas: [&'static [Route]; 13] = [
             &areas::accounts::ROUTES,
             &areas::tokens::ROUTES,
             &areas::zones::ROUTES,
@@ -133,6 +136,7 @@ pub(crate) fn routes() -> &'static [&'static Route] {
             &areas::managed_headers::ROUTES,
             &areas::workers::ROUTES,
             &areas::worker_routes::ROUTES,
+            &areas::tunnels::ROUTES,
         ];
         areas.into_iter().flatten().collect()
     })

@@ -10,6 +10,7 @@ use crate::areas::dns::{Managed, Quota, Writer, name};
 use crate::areas::managed_headers;
 use crate::areas::rulesets::RulesetSeed;
 use crate::areas::stores::seed::{BucketSeed, DatabaseSeed, KvNamespaceSeed};
+use crate::areas::tunnels::TunnelSeed;
 use crate::config::Quirks;
 use crate::envelope::Refusal;
 use crate::ids::{is_hex32, is_uuid};
@@ -47,6 +48,8 @@ pub struct Seed {
     pub workers: Vec<WorkerSeed>,
     /// Routes to Workers.
     pub worker_routes: Vec<WorkerRouteSeed>,
+    /// Tunnels.
+    pub tunnels: Vec<TunnelSeed>,
 }
 
 /// An account.
@@ -286,6 +289,8 @@ pub struct Seeded {
     pub workers: Vec<String>,
     /// Of the routes to Workers.
     pub worker_routes: Vec<String>,
+    /// Of the tunnels.
+    pub tunnels: Vec<String>,
 }
 
 /// The seed makes no sense. What came before the fault in it has been added.
@@ -324,6 +329,14 @@ pub enum SeedError {
     #[error("{name} is refused")]
     Worker {
         /// The Worker's name or the route's pattern.
+        name: String,
+        /// Why.
+        source: Refusal,
+    },
+    /// A tunnel is refused.
+    #[error("tunnel {name:?} is refused")]
+    Tunnel {
+        /// The tunnel's name.
         name: String,
         /// Why.
         source: Refusal,
@@ -424,6 +437,14 @@ impl Seed {
         }
         for route in &self.worker_routes {
             seeded.worker_routes.push(route.apply(world, now)?);
+        }
+        for tunnel in &self.tunnels {
+            let account = find_account(world, &tunnel.account, &tunnel.name)?;
+            let made = tunnel.apply(world, account, now);
+            seeded.tunnels.push(made.map_err(|source| SeedError::Tunnel {
+                name: tunnel.name.clone(),
+                source,
+            })?);
         }
         Ok(seeded)
     }

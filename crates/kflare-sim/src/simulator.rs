@@ -385,6 +385,12 @@ impl Simulator {
                 "permissions": token.grants,
             })
         });
+        let now = core.config.clock.now();
+        let tunnels = held.tunnels.values().map(|tunnel| {
+            let mut shown = tunnel.render_with_connections(now);
+            shown.insert("configuration".into(), tunnel.render_configuration());
+            shown
+        });
         let users = held
             .users
             .values()
@@ -405,6 +411,7 @@ impl Simulator {
             "d1_databases": databases,
             "lists": lists::dump(&core.world),
             "workers": workers.collect::<Vec<_>>(),
+            "tunnels": tunnels.collect::<Vec<_>>(),
         })
     }
 }

@@ -11,6 +11,7 @@ pub mod lists;
 pub mod managed_headers;
 pub mod r2;
 pub mod rulesets;
+pub mod tunnels;
 pub mod worker_routes;
 pub mod workers;
 pub mod zones;

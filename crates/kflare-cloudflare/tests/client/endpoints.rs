@@ -1,7 +1,8 @@
 //! Paths, queries and bodies of the typed endpoints.
 
 use http::Method;
-use kflare_cloudflare::endpoints::{accounts, dns, lists, managed_headers, rulesets, zones};
+use kflare_cloudflare::endpoints::{accounts, dns, lists, managed_headers, rulesets, tunnels, zones};
+use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
 use crate::script::{Call, Step, client};
@@ -348,6 +349,75 @@ async fn managed_transforms() {
             (Method::GET, path(), Value::Null),
             (Method::PATCH, path(), body),
             (Method::DELETE, path(), Value::Null),
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn tunnels_that_are_deleted_or_of_another_name_are_left_out() {
+    let (client, calls) = client(|_, _| {
+        list(&json!([
+            {"id": "t1", "name": "edge", "deleted_at": null},
+            {"id": "t2", "name": "edge", "deleted_at": "2026-09-29T11:00:00.000000Z"},
+            {"id": "t3", "name": "edge-2"},
+        ]))
+    });
+    let found = tunnels::find(&client, "a1", "edge").await.unwrap();
+    assert_eq!(found.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["t1"]);
+    assert_eq!(tunnels::list(&client, "a1").await.unwrap().len(), 2);
+    let paths: Vec<String> = calls.all().iter().map(|call| sent(call).1).collect();
+    assert_eq!(
+        paths,
+        [
+            "/accounts/a1/cfd_tunnel?is_deleted=false&name=edge&per_page=1000&page=1",
+            "/accounts/a1/cfd_tunnel?is_deleted=false&per_page=1000&page=1"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tunnel_its_token_and_its_configuration() {
+    let (client, calls) = client(|_, call| {
+        if call.uri.ends_with("/token") {
+            Step::ok(&json!("what a connector needs"))
+        } else if call.uri.ends_with("/connections") {
+            Step::ok(&Value::Null)
+        } else {
+            Step::ok(&json!({"id": "t1", "tunnel_id": "t1", "name": "edge", "version": 3, "config": {"ingress": []}}))
+        }
+    });
+    assert_eq!(tunnels::create(&client, "a1", "edge").await.unwrap().id, "t1");
+    assert_eq!(tunnels::get(&client, "a1", "t1").await.unwrap().name, "edge");
+    tunnels::rename(&client, "a1", "t1", "edge-2").await.unwrap();
+    let token = tunnels::token(&client, "a1", "t1").await.unwrap();
+    assert_eq!(token.expose_secret(), "what a connector needs");
+    assert!(!format!("{token:?}").contains("connector"));
+    assert_eq!(tunnels::configuration(&client, "a1", "t1").await.unwrap().version, 3);
+    let config = json!({"ingress": [{"service": "http_status:404"}]});
+    tunnels::put_configuration(&client, "a1", "t1", &config).await.unwrap();
+    tunnels::clean_up_connections(&client, "a1", "t1").await.unwrap();
+    tunnels::delete(&client, "a1", "t1").await.unwrap();
+    let tunnel = "/accounts/a1/cfd_tunnel/t1";
+    let sent: Vec<_> = calls.all().iter().map(sent).collect();
+    assert_eq!(
+        sent,
+        [
+            (
+                Method::POST,
+                "/accounts/a1/cfd_tunnel".to_owned(),
+                json!({"name": "edge", "config_src": "cloudflare"})
+            ),
+            (Method::GET, tunnel.to_owned(), Value::Null),
+            (Method::PATCH, tunnel.to_owned(), json!({"name": "edge-2"})),
+            (Method::GET, format!("{tunnel}/token"), Value::Null),
+            (Method::GET, format!("{tunnel}/configurations"), Value::Null),
+            (
+                Method::PUT,
+                format!("{tunnel}/configurations"),
+                json!({"config": config})
+            ),
+            (Method::DELETE, format!("{tunnel}/connections"), Value::Null),
+            (Method::DELETE, tunnel.to_owned(), Value::Null),
         ]
     );
 }

@@ -12,6 +12,7 @@ use crate::{
     object::{Object, ObjectKey, SecretKey},
     queue::Priority,
     watch::{Fed, FeedId, Watched},
+    yields,
 };
 
 #[derive(Default)]
@@ -22,6 +23,8 @@ pub(super) struct FeedState {
     pub listed: bool,
     /// Keys seen in the list that is under way.
     pub seen: Option<BTreeSet<ObjectKey>>,
+    /// The same for Secrets.
+    pub seen_secrets: Option<BTreeSet<SecretKey>>,
     pub last: Option<Instant>,
     pub complained: bool,
 }
@@ -127,6 +130,7 @@ impl Run {
         id: FeedId,
         event: WatchEvent<kube::api::PartialObjectMeta<k8s_openapi::api::core::v1::Secret>>,
     ) {
+        self.note_yielded(id, &event);
         let Some(state) = self.states.get_mut(id) else { return };
         let (secret, version, deleted) = match event {
             WatchEvent::Init => return,
@@ -212,6 +216,42 @@ impl Run {
         let wakes = self.context.index().note_input(key, version);
         if self.working {
             self.context.wake_all(wakes);
+        }
+    }
+
+    /// What the watch shows of Secrets that resources yield, and wakes those whose Secret somebody else has changed.
+    fn note_yielded(
+        &mut self,
+        id: FeedId,
+        event: &WatchEvent<kube::api::PartialObjectMeta<k8s_openapi::api::core::v1::Secret>>,
+    ) {
+        let Some(state) = self.states.get_mut(id) else { return };
+        let mut index = self.context.index();
+        let concerned = match event {
+            WatchEvent::Init => {
+                state.seen_secrets = Some(BTreeSet::new());
+                Vec::new()
+            }
+            WatchEvent::Apply(meta) | WatchEvent::InitApply(meta) => {
+                let (secret, mark) = (secret_key(meta), yields::mark(meta));
+                if let Some(seen) = state.seen_secrets.as_mut().filter(|_| mark.owner.is_some()) {
+                    seen.insert(secret.clone());
+                }
+                index.yielded_mut().noted(&secret, Some(mark))
+            }
+            WatchEvent::Delete(meta) => index.yielded_mut().noted(&secret_key(meta), None),
+            WatchEvent::InitDone => {
+                let seen = state.seen_secrets.take().unwrap_or_default();
+                let gone = index.yielded().missing(&seen);
+                let gone = gone.iter();
+                gone.flat_map(|secret| index.yielded_mut().noted(secret, None))
+                    .collect()
+            }
+        };
+        drop(index);
+        if self.working {
+            let wakes = concerned.into_iter().map(|key| (key, Priority::UserChange));
+            self.context.wake_all(wakes.collect());
         }
     }
 

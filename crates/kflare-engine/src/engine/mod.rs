@@ -337,7 +337,8 @@ impl Run {
                     && !asked
                     && is_paused(&object) == (object.ready().reason == "Paused")
                     && sweep::settled(&object, kind)
-                    && self.context.index().inputs_are_current(&object);
+                    && self.context.index().inputs_are_current(&object)
+                    && self.context.yield_is_in_order(&object, kind);
                 // What cannot be listed is checked by a pass of its own, after the others.
                 match (at_rest, kind.descriptor().listable) {
                     (true, true) => None,

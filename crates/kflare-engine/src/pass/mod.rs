@@ -4,6 +4,7 @@ mod follow;
 mod inputs;
 mod marks;
 mod outcome;
+mod yields;
 
 use std::{sync::Arc, time::Duration};
 
@@ -131,6 +132,7 @@ impl Pass<'_> {
         if prepared_observes(&work.prepared) {
             return Ok(self.report_observed(&object, &work, &plan, &observed).await);
         }
+        self.admit_yield(&object, &plan).await?;
         for attempt in 0.. {
             let done = self.execute(&object, &work, &plan, &observed).await;
             if done.is_ok() && self.kind.descriptor().nature.ordered {
@@ -439,10 +441,12 @@ impl Pass<'_> {
         let object = self.claim(&object, &remote.id, None).await?;
         // What Cloudflare does not take at creation (a plan, a pause) is set afterwards.
         let left = diff(&work.prepared.desired.body, &remote.body, self.kind.descriptor().fields);
-        if left.is_empty() {
-            Ok(next)
-        } else {
+        if !left.is_empty() {
             self.update(&object, work, &remote.id, &left).await
+        } else if self.awaits_yield(&object, remote) {
+            self.report_synced(&object, work, remote, None, Stage::Final).await
+        } else {
+            Ok(next)
         }
     }
 
@@ -506,16 +510,27 @@ impl Pass<'_> {
         };
         let note = format!("adopted {id}; changed: {what}");
         report::event(self.context, &object, Severity::Normal, "Adopted", "Adopt", note);
-        match changed {
-            Changed::Stored(remote) => {
-                self.report_synced(&object, work, &remote, Some(Origin::Adopted), Stage::Final)
-                    .await
-            }
+        let remote = match changed {
+            Changed::Stored(remote) => remote,
             Changed::UnderWay(under_way) => {
                 let remote = candidate(observed, id)?;
-                Ok(self.begun(&object, work, Some(&remote), under_way, Vec::new()).await)
+                return Ok(self.begun(&object, work, Some(&remote), under_way, Vec::new()).await);
             }
+        };
+        let mut object = object;
+        if self.awaits_yield(&object, &remote) {
+            // Recorded before its Secret is made, which may fail on its own.
+            let taken = Some(Origin::Adopted);
+            let next = self
+                .report_synced(&object, work, &remote, taken, Stage::Created)
+                .await?;
+            let Some(stored) = self.stored(&object, &remote.id) else {
+                return Ok(next);
+            };
+            object = stored;
         }
+        self.report_synced(&object, work, &remote, Some(Origin::Adopted), Stage::Final)
+            .await
     }
 
     /// The resource as it is stored, if `id` is recorded in it.

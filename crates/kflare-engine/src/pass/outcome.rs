@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Next, Pass, Work};
+use super::{Next, Pass, Work, yields::Kept};
 use crate::{
     clock::whole_seconds,
     decide::Observed,
@@ -98,6 +98,18 @@ impl Pass<'_> {
             let next = Next::Retry(Class::Invalid(Reason::TERMINAL_ERROR));
             return Ok(report::write(self.context, object, status, &ready, next).await);
         }
+        match stage {
+            Stage::Created if self.awaits_yield(object, remote) => {
+                let ready = Ready::no(Reason::CREATED, "its Secret is still to be written");
+                let next = Next::Retry(Class::StoreConflict);
+                return Ok(report::write(self.context, object, status, &ready, next).await);
+            }
+            Stage::Created => {}
+            Stage::Final => match self.keep_yield(object, work, remote).await? {
+                Kept::InOrder(fields) => status.extend(fields),
+                Kept::Contested { fields, until } => return Ok(self.report_contested(object, &fields, until).await),
+            },
+        }
         let reason = if descriptor.lifecycle == Lifecycle::Verified {
             Reason::VALIDATED
         } else {
@@ -183,6 +195,10 @@ impl Pass<'_> {
         status.insert("plan".to_owned(), json!(plan.lines(20)));
         report::echo(&mut status, object);
         let ready = match (plan, &observed.recorded) {
+            (Plan::NoOp { .. }, Some(remote)) if self.awaits_yield(object, remote) => Ready::no(
+                Reason::OBSERVING,
+                "kflare.dev/mode is observe; it would look after its Secret",
+            ),
             (Plan::NoOp { .. }, Some(remote)) => {
                 status.extend(remote.status.clone());
                 let verified = self.kind.descriptor().lifecycle == Lifecycle::Verified;

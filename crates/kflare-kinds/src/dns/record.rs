@@ -170,6 +170,10 @@ fn wanted_value(spec: &DNSRecordSpec, tunnel_id: Option<&str>) -> Result<RecordV
         (Some(content), None, None, _) if !record_type.is_data() => {
             Ok(RecordValue::Content(canonical_content(record_type, content)?))
         }
+        // In a plan the tunnel may not exist yet.
+        (None, None, Some(_), Some("")) if record_type == RecordType::Cname => {
+            Ok(RecordValue::Content(format!("<tunnel id>.{TUNNEL_HOST}")))
+        }
         (None, None, Some(_), Some(id)) if record_type == RecordType::Cname => Ok(RecordValue::Content(format!(
             "{}.{TUNNEL_HOST}",
             id.to_ascii_lowercase()

@@ -67,6 +67,7 @@ impl<K: RuleKind> RuleAdapter<K> {
             exists: reason.clone(),
             claimed: reason.clone(),
             locked: reason,
+            ..KindReasons::default()
         };
         self
     }

@@ -7,6 +7,7 @@ pub(crate) mod managed_headers;
 pub(crate) mod rulesets;
 pub(crate) mod stores;
 pub(crate) mod tokens;
+pub(crate) mod tunnels;
 pub(crate) mod worker_routes;
 pub(crate) mod workers;
 pub(crate) mod zones;

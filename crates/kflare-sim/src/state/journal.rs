@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::stores::StoreUndo;
-use super::{List, Zone, workers};
+use super::{List, Tunnel, Zone, workers};
 use crate::areas::dns::Record;
 use crate::areas::rulesets::Ruleset;
 
@@ -34,6 +34,10 @@ pub(super) enum Undo {
         before: Option<Arc<List>>,
     },
     Workers(workers::Undo),
+    Tunnel {
+        id: String,
+        before: Option<Arc<Tunnel>>,
+    },
     /// A change that cannot be taken back and shows in no list.
     Other,
 }

@@ -7,6 +7,7 @@ mod records;
 mod rulesets;
 mod stores;
 mod token;
+mod tunnel;
 mod workers;
 mod zone;
 
@@ -27,6 +28,10 @@ pub(crate) use stores::{Bucket, Database, KvNamespace, Stores};
 pub(crate) use token::Owner;
 pub(crate) use token::Token;
 pub use token::{Area, Grant, Level, Permission, Scope, TokenStatus, UnknownPermission};
+pub use tunnel::ConfigSource;
+pub(crate) use tunnel::{
+    Configuration as TunnelConfigurationDocument, Connector, Tunnel, VERSION as CONNECTOR_VERSION, connection,
+};
 pub(crate) use workers::{Schedule, Script, Syntax, WorkerRoute, Workers};
 pub(crate) use zone::{PendingPlan, Zone};
 pub use zone::{ZoneStatus, ZoneType};
@@ -58,6 +63,9 @@ pub(crate) struct Held {
     pub(crate) managed_transforms: BTreeMap<String, BTreeSet<String>>,
     #[serde(default)]
     pub(crate) workers: Workers,
+    /// By id, deleted ones too.
+    #[serde(default)]
+    pub(crate) tunnels: BTreeMap<String, Arc<Tunnel>>,
 }
 
 /// The simulated cloud: what it holds, and how it came to hold it.
@@ -82,6 +90,7 @@ impl World {
                 lists: ListState::default(),
                 managed_transforms: BTreeMap::new(),
                 workers: Workers::default(),
+                tunnels: BTreeMap::new(),
             },
             journal: Journal::new(history),
         }
@@ -143,6 +152,10 @@ impl World {
                 }
                 Undo::List { id, before } => self.held.lists.restore(&id, before),
                 Undo::Workers(undo) => self.held.workers.take_back(undo),
+                Undo::Tunnel { id, before } => match before {
+                    Some(tunnel) => drop(self.held.tunnels.insert(id, tunnel)),
+                    None => drop(self.held.tunnels.remove(&id)),
+                },
                 Undo::Other => {}
             }
         }
@@ -272,6 +285,28 @@ impl World {
             self.held.managed_transforms.insert(zone.to_owned(), on);
             self.journal.push(now, Undo::Other);
         }
+    }
+
+    /// The tunnels, deleted ones too, as they are or as they were.
+    pub(crate) fn tunnels(&self, at: Option<Point>) -> Vec<Arc<Tunnel>> {
+        let mut tunnels = self.held.tunnels.clone();
+        if let Some(point) = at {
+            for undo in self.journal.undone_since(point) {
+                if let Undo::Tunnel { id, before } = undo {
+                    match before {
+                        Some(tunnel) => drop(tunnels.insert(id.clone(), Arc::clone(tunnel))),
+                        None => drop(tunnels.remove(id)),
+                    }
+                }
+            }
+        }
+        tunnels.into_values().collect()
+    }
+
+    pub(crate) fn put_tunnel(&mut self, tunnel: Tunnel, now: Timestamp) {
+        let id = tunnel.id.clone();
+        let before = self.held.tunnels.insert(id.clone(), Arc::new(tunnel));
+        self.journal.push(now, Undo::Tunnel { id, before });
     }
 
     /// Changes what only the control API changes: accounts, users, tokens.

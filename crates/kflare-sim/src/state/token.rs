@@ -100,11 +100,13 @@ pub enum Area {
     WorkersScripts,
     /// Routes of zones to Workers.
     WorkersRoutes,
+    /// Tunnels (Cloudflare: Cloudflare Tunnel).
+    Tunnel,
 }
 
 impl Area {
     /// Every area.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Account,
         Self::Zone,
         Self::Dns,
@@ -121,6 +123,7 @@ impl Area {
         Self::ManagedHeaders,
         Self::WorkersScripts,
         Self::WorkersRoutes,
+        Self::Tunnel,
     ];
 
     fn name(self) -> &'static str {
@@ -141,13 +144,14 @@ impl Area {
             Self::ManagedHeaders => "managed_headers",
             Self::WorkersScripts => "workers_scripts",
             Self::WorkersRoutes => "workers_routes",
+            Self::Tunnel => "tunnel",
         }
     }
 
     /// Whether the permission is given on accounts (true) or on zones.
     pub(crate) fn is_of_accounts(self) -> bool {
         match self {
-            Self::Account | Self::Kv | Self::R2 | Self::D1 | Self::Lists | Self::WorkersScripts => true,
+            Self::Account | Self::Kv | Self::R2 | Self::D1 | Self::Lists | Self::WorkersScripts | Self::Tunnel => true,
             Self::Zone
             | Self::Dns
             | Self::Waf

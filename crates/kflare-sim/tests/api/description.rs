@@ -30,6 +30,11 @@ const NULLS: &[(&str, &str)] = &[
         "accounts without such an address",
     ),
     ("/result/*/settings/abuse_contact_email", "the same in lists"),
+    ("/result/conns_active_at", "tunnels without a connection, seen live"),
+    ("/result/*/conns_active_at", "the same in lists"),
+    ("/result/conns_inactive_at", "tunnels with a connection, seen live"),
+    ("/result/deleted_at", "tunnels that live, seen live"),
+    ("/result/config", "a tunnel that was never configured, seen live"),
 ];
 
 /// Routes whose answers the OpenAPI file describes as something that nobody has seen, and why.
@@ -59,6 +64,12 @@ const NULL_LISTS: &[(&str, &str)] = &[
     ("/result/*/tail_consumers", "the same in lists"),
     ("/result/*/routes", "the list of Workers (seen live)"),
 ];
+/// Fields that are absent although the description demands them: where, which, and why.
+const ABSENT: &[(&str, &str, &str)] = &[(
+    "/result/config/ingress/*",
+    "hostname",
+    "the rule of a tunnel that matches everything, seen live",
+)];
 
 /// Types of records that the OpenAPI file of 2024 does not have; the schemas of the newer SDK do.
 const TYPES_UNKNOWN_TO_OPENAPI: [&str; 1] = ["OPENPGPKEY"];
@@ -125,25 +136,37 @@ fn validators() -> BTreeMap<(String, String), Described> {
 
 /// Puts empty texts and lists in the place of the known nulls of an answer, and notes which there were.
 fn without_known_nulls(value: &mut Value, path: &str, used: &mut BTreeSet<usize>) {
+    let fits = |pattern: &str, path: &str| {
+        let (pattern, path): (Vec<_>, Vec<_>) = (pattern.split('/').collect(), path.split('/').collect());
+        pattern.len() == path.len()
+            && pattern
+                .iter()
+                .zip(path)
+                .all(|(want, step)| *want == "*" || *want == step)
+    };
     let known = |path: &str| {
-        NULLS.iter().chain(NULL_LISTS).position(|(pattern, _)| {
-            let (pattern, path): (Vec<_>, Vec<_>) = (pattern.split('/').collect(), path.split('/').collect());
-            pattern.len() == path.len()
-                && pattern
-                    .iter()
-                    .zip(path)
-                    .all(|(want, step)| *want == "*" || *want == step)
-        })
+        let all = NULLS.iter().chain(NULL_LISTS);
+        all.into_iter().position(|(pattern, _)| fits(pattern, path))
     };
     match value {
         Value::Object(fields) => {
+            for (pattern, field, _) in ABSENT {
+                if fits(pattern, path) {
+                    fields.entry(*field).or_insert_with(|| json!(""));
+                }
+            }
             for (key, value) in fields {
                 let path = format!("{path}/{key}");
                 if value.is_null()
                     && let Some(index) = known(&path)
                 {
                     used.insert(index);
-                    *value = if index < NULLS.len() { json!("") } else { json!([]) };
+                    // The configuration of a tunnel is an object, everything else is text or a list.
+                    *value = match () {
+                        () if path.ends_with("/config") => json!({}),
+                        () if index < NULLS.len() => json!(""),
+                        () => json!([]),
+                    };
                 }
                 without_known_nulls(value, &path, used);
             }
@@ -266,6 +289,7 @@ async fn all_answers(api: &Api) -> Vec<(&'static str, &'static str, Answer)> {
         .await;
     answers.push(("GET", "/accounts/{account_id}/tokens/verify", verified));
     answers.extend(answers_of_stores(api).await);
+    answers.extend(tunnel_answers().await);
     answers
 }
 
@@ -453,6 +477,55 @@ async fn worker_answers(api: &Api) -> Vec<(&'static str, &'static str, Answer)> 
     answers.push(("PUT", ROUTE, api.send("PUT", &route, Some(&body)).await));
     answers.push(("DELETE", ROUTE, api.send("DELETE", &route, None).await));
     answers.push(("DELETE", SCRIPT, api.send("DELETE", &web, None).await));
+    answers
+}
+
+/// Makes every call on tunnels: one that is connected, one that is deleted.
+async fn tunnel_answers() -> Vec<(&'static str, &'static str, Answer)> {
+    const TUNNELS: &str = "/accounts/{account_id}/cfd_tunnel";
+    const TUNNEL: &str = "/accounts/{account_id}/cfd_tunnel/{tunnel_id}";
+    const TOKEN: &str = "/accounts/{account_id}/cfd_tunnel/{tunnel_id}/token";
+    const CONFIGURATIONS: &str = "/accounts/{account_id}/cfd_tunnel/{tunnel_id}/configurations";
+    const CONNECTIONS: &str = "/accounts/{account_id}/cfd_tunnel/{tunnel_id}/connections";
+    let api = crate::tunnels::api();
+    let tunnels = crate::tunnels::tunnels();
+    let mut answers = Vec::new();
+    let made = api
+        .send(
+            "POST",
+            &tunnels,
+            Some(&json!({ "name": "edge", "config_src": "cloudflare" })),
+        )
+        .await;
+    let id = id_of(&made.body["result"]);
+    let tunnel = format!("{tunnels}/{id}");
+    answers.push(("POST", TUNNELS, made));
+    let configurations = format!("{tunnel}/configurations");
+    answers.push(("GET", CONFIGURATIONS, api.get(&configurations).await));
+    let config = json!({ "config": { "ingress": [
+        { "hostname": "a.example.com", "path": "/a", "service": "http://web", "originRequest": {
+            "connectTimeout": 10, "noTLSVerify": true, "access": { "required": true, "teamName": "t", "audTag": ["a"] },
+        } },
+        { "service": "http_status:404" },
+    ] } });
+    answers.push((
+        "PUT",
+        CONFIGURATIONS,
+        api.send("PUT", &configurations, Some(&config)).await,
+    ));
+    answers.push(("GET", CONFIGURATIONS, api.get(&configurations).await));
+    let connector = api.sim.connect_tunnel(&id).expect("a live tunnel");
+    let connections = format!("{tunnel}/connections");
+    answers.push(("GET", CONNECTIONS, api.get(&connections).await));
+    answers.push(("GET", TUNNEL, api.get(&tunnel).await));
+    let renamed = json!({ "name": "edge-2" });
+    answers.push(("PATCH", TUNNEL, api.send("PATCH", &tunnel, Some(&renamed)).await));
+    api.sim.disconnect_tunnel(&id, &connector).expect("a live tunnel");
+    answers.push(("DELETE", CONNECTIONS, api.send("DELETE", &connections, None).await));
+    answers.push(("GET", TOKEN, api.get(&format!("{tunnel}/token")).await));
+    answers.push(("DELETE", TUNNEL, api.send("DELETE", &tunnel, None).await));
+    answers.push(("GET", TUNNEL, api.get(&tunnel).await));
+    answers.push(("GET", TUNNELS, api.get(&tunnels).await));
     answers
 }
 

@@ -37,6 +37,8 @@ mod stores;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod tunnels;
+#[cfg(test)]
 mod worker_routes;
 #[cfg(test)]
 mod workers;

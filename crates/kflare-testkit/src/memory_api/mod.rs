@@ -6,8 +6,9 @@
 //!
 //! What it does not model, and says so where one can ask for it (404, 405, 406, 415 or a 400): schemas and CEL (see
 //! [`ResourceType::with_admission`]), field ownership (server-side apply is a merge), strategic merge patches, garbage
-//! collection by owner, conversion between versions, access rights, aggregated discovery. Namespaces need not exist.
+//! collection by owner of anything but Secrets, conversion between versions, access rights, aggregated discovery. Namespaces need not exist.
 
+mod collector;
 mod config;
 mod direct;
 mod discovery;

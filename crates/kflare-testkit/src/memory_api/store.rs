@@ -86,6 +86,11 @@ impl Store {
         self.objects.get(key)
     }
 
+    /// Whether there is an object with this UID.
+    pub(super) fn has(&self, uid: &str) -> bool {
+        self.objects.values().any(|object| object["metadata"]["uid"] == uid)
+    }
+
     /// The objects of a collection, in the order of lists.
     pub(super) fn collection<'a>(
         &'a self,

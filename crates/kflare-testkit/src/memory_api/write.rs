@@ -9,6 +9,7 @@ use rand::rngs::StdRng;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
+use super::collector;
 use super::refusal;
 use super::resource::{Generations, Operation, ResourceType, StatusEndpoint};
 use super::store::{Key, Store};
@@ -223,6 +224,10 @@ impl Writer<'_> {
         let last = self.versioned(last)?;
         if self.persist == Persist::Commit {
             self.store.remove(self.at, key, Arc::clone(&last));
+            let uid = last.pointer("/metadata/uid").and_then(Value::as_str);
+            for (key, orphan) in collector::orphans(self.store, uid.unwrap_or_default()) {
+                self.discard(key, orphan)?;
+            }
         }
         Ok(last)
     }

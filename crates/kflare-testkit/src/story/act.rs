@@ -170,6 +170,18 @@ pub enum Act {
         /// Decides what is done.
         number: u64,
     },
+    /// Somebody deletes a tunnel.
+    ForeignDeleteTunnel {
+        /// Its name.
+        name: String,
+    },
+    /// A user writes something else into a Secret that a Tunnel yields.
+    SpoilSecret {
+        /// In which cluster.
+        cluster: usize,
+        /// Its name.
+        secret: String,
+    },
     /// Calls to Cloudflare go wrong for a while.
     CloudflareFails {
         /// How.

@@ -13,7 +13,7 @@ use kflare_engine::{Change, Plan};
 use serde_json::Value;
 
 use super::ledger::{Holdings, Maker, Write, identity, recorded_id, remote_identity, target_of, text, user_fields};
-use super::perform::Stage;
+use super::perform::{KINDS, Stage};
 use super::rule::Rule;
 use super::stores;
 use super::wanted::{differences, wanted};
@@ -47,10 +47,8 @@ fn is_paused(resource: &Value) -> bool {
 
 /// Everything in a cluster that is ours.
 fn resources(stage: &Stage, cluster: usize) -> Vec<Value> {
-    let stores = stores::KINDS.iter().map(|(_, plural)| *plural);
-    ["cloudflareaccounts", "zones", "dnsrecords"]
-        .into_iter()
-        .chain(stores)
+    KINDS
+        .iter()
         .flat_map(|plural| stage.clusters[cluster].api.list(&format!("{plural}.{}", names::GROUP)))
         .collect()
 }
@@ -141,10 +139,11 @@ impl Sight<'_> {
 
     /// No object has two resources that both call themselves Ready.
     fn check_claims(&self) {
-        let mut seen: BTreeMap<&str, &Value> = BTreeMap::new();
+        // A tunnel and its configuration have one id.
+        let mut seen: BTreeMap<(String, &str), &Value> = BTreeMap::new();
         for resource in self.all.iter().filter(|it| ready(it).0 == "True") {
             if let Some(id) = recorded_id(resource)
-                && let Some(other) = seen.insert(id, resource)
+                && let Some(other) = seen.insert((text(&resource["kind"]), id), resource)
             {
                 self.untrue(resource, &format!("is Ready with the object of {}", target_of(other)));
             }
@@ -199,6 +198,7 @@ impl Sight<'_> {
         let field = match resource["kind"].as_str() {
             Some("CloudflareAccount") => "accountRef",
             Some("Zone") => "zoneRef",
+            Some("Tunnel") => "tunnelRef",
             _ => return Vec::new(),
         };
         self.all
@@ -235,6 +235,13 @@ impl Sight<'_> {
             let paused = &resource["spec"]["paused"];
             if zone["name"] != resource["spec"]["name"] || (!paused.is_null() && zone["paused"] != *paused) {
                 self.untrue(resource, &format!("is Ready and differs from {zone}"));
+            }
+            return;
+        }
+        if matches!(resource["kind"].as_str(), Some("Tunnel" | "TunnelConfiguration")) {
+            let tunnels: Vec<Value> = self.holdings.tunnels.values().cloned().collect();
+            if let Some(why) = super::tunnels::why_not(&self.stage.clusters[self.cluster], resource, &tunnels) {
+                self.untrue(resource, &format!("is Ready, but {why}"));
             }
             return;
         }
@@ -287,6 +294,8 @@ impl Sight<'_> {
                 .iter()
                 .any(|(other, record)| Some(other.as_str()) != id && text(&record["name"]) == name),
             "ZoneNotFound" => zone.is_none(),
+            "TunnelNotFound" => self.tunnel_of(resource).is_none(),
+            "TunnelNotReady" => self.tunnel_of(resource).is_some_and(|it| recorded_id(it).is_none()),
             "ZoneNotReady" => {
                 zone.is_some_and(|zone| recorded_id(zone).is_none() || !zone["metadata"]["deletionTimestamp"].is_null())
             }
@@ -305,6 +314,12 @@ impl Sight<'_> {
             _ => return Some("that is no reason to stay like this".to_owned()),
         };
         (!holds).then(|| format!("it is not so: adoption {policy:?}, others {others:?}, zone {zone:?}"))
+    }
+
+    fn tunnel_of(&self, resource: &Value) -> Option<&Value> {
+        let name = &resource["spec"]["tunnelRef"]["name"];
+        let mut all = self.all.iter();
+        all.find(|it| it["kind"] == "Tunnel" && it["metadata"]["name"] == *name)
     }
 
     fn zone_of(&self, resource: &Value) -> Option<&Value> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
-use kflare_api::{CloudflareAccount, D1Database, DNSRecord, KVNamespace, R2Bucket, Zone};
+use kflare_api::{CloudflareAccount, D1Database, DNSRecord, KVNamespace, R2Bucket, Tunnel, TunnelConfiguration, Zone};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -112,6 +112,23 @@ impl Stage {
             Act::ForeignMeddling { pick, number } => {
                 self.ledger
                     .foreign(|cloudflare| stores::meddle(cloudflare, *pick, *number));
+            }
+            Act::ForeignDeleteTunnel { name } => self.ledger.foreign(|cloudflare| {
+                for tunnel in super::tunnels::live(cloudflare) {
+                    if tunnel["name"] == *name {
+                        drop(cloudflare.foreign_delete_tunnel(&text(&tunnel["id"])));
+                    }
+                }
+            }),
+            Act::SpoilSecret { cluster, secret } => {
+                if let Some(world) = self.clusters.get(*cluster) {
+                    let id = ObjectId::namespaced::<Secret>(NAMESPACE, secret);
+                    drop(
+                        world
+                            .api
+                            .edit(&id, |object| object["data"]["TUNNEL_TOKEN"] = json!("c3BvaWx0")),
+                    );
+                }
             }
             Act::CloudflareFails { fault, for_ms } => {
                 let cloudflare = self.clusters[0].cloudflare.clone();
@@ -296,6 +313,8 @@ fn id_of(target: &Target) -> ObjectId {
         "KVNamespace" => ObjectId::namespaced::<KVNamespace>(NAMESPACE, &target.name),
         "R2Bucket" => ObjectId::namespaced::<R2Bucket>(NAMESPACE, &target.name),
         "D1Database" => ObjectId::namespaced::<D1Database>(NAMESPACE, &target.name),
+        "Tunnel" => ObjectId::namespaced::<Tunnel>(NAMESPACE, &target.name),
+        "TunnelConfiguration" => ObjectId::namespaced::<TunnelConfiguration>(NAMESPACE, &target.name),
         _ => ObjectId::namespaced::<DNSRecord>(NAMESPACE, &target.name),
     }
 }

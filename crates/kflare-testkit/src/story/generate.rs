@@ -31,6 +31,7 @@ pub fn story(seed: u64) -> Story {
     author.steps.extend(stores);
     author.encore.extend(last);
     let mut steps = author.steps;
+    steps.extend(super::tunnels::steps(seed, author.setting.clusters, author.length_ms));
     steps.sort_by_key(|step| step.at_ms);
     Story {
         seed,

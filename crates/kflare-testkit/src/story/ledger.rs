@@ -12,6 +12,7 @@ use kflare_sim::Simulator;
 use serde_json::{Map, Value};
 
 use super::act::{Setting, Target};
+use super::perform::KINDS;
 use super::rule::{Rule, Violation};
 use super::stores;
 use super::vocabulary::full_name;
@@ -47,6 +48,8 @@ pub struct Holdings {
     pub records: BTreeMap<String, Value>,
     /// KV namespaces, R2 buckets, D1 databases.
     pub stores: BTreeMap<String, Value>,
+    /// Tunnels that are not deleted, each with its configuration.
+    pub tunnels: BTreeMap<String, Value>,
 }
 
 impl Holdings {
@@ -71,23 +74,28 @@ impl Holdings {
             }
             all.zones.insert(text(&zone["id"]), zone);
         }
+        for tunnel in super::tunnels::live(cloudflare) {
+            all.tunnels.insert(text(&tunnel["id"]), tunnel);
+        }
         all
     }
 }
 
 impl Holdings {
     /// Each kind of thing, before and after.
-    fn beside<'a>(&'a self, after: &'a Self) -> [(&'a BTreeMap<String, Value>, &'a BTreeMap<String, Value>); 3] {
+    fn beside<'a>(&'a self, after: &'a Self) -> [(&'a BTreeMap<String, Value>, &'a BTreeMap<String, Value>); 4] {
         [
             (&self.zones, &after.zones),
             (&self.records, &after.records),
             (&self.stores, &after.stores),
+            (&self.tunnels, &after.tunnels),
         ]
     }
 
     /// Everything, by id.
     pub fn iter(&self) -> impl Iterator<Item = (&String, &Value)> {
-        self.zones.iter().chain(&self.records).chain(&self.stores)
+        let zones = self.zones.iter().chain(&self.records);
+        zones.chain(&self.stores).chain(&self.tunnels)
     }
 }
 
@@ -563,10 +571,9 @@ fn cluster_of(life: &str) -> Option<usize> {
 fn askers(world: &World, object: &Value) -> Vec<Value> {
     let identity_wanted = remote_identity(object);
     let id = text(&object["id"]);
-    let stores = stores::KINDS.iter().map(|(_, plural)| *plural);
-    ["zones", "dnsrecords"]
-        .into_iter()
-        .chain(stores)
+    KINDS
+        .iter()
+        .filter(|plural| **plural != "cloudflareaccounts")
         .flat_map(|plural| world.api.list(&format!("{plural}.{}", names::GROUP)))
         // A namespace that is still to be renamed is known by its id.
         .filter(|resource| identity(resource) == identity_wanted || recorded_id(resource) == Some(id.as_str()))
@@ -576,7 +583,8 @@ fn askers(world: &World, object: &Value) -> Vec<Value> {
 /// The id that a resource has recorded.
 pub fn recorded_id(resource: &Value) -> Option<&str> {
     let metadata = &resource["status"]["cloudflareMetadata"];
-    let ids = ["recordID", "zoneID", "namespaceID", "databaseID"];
+    // A record has the ids of itself and of its zone.
+    let ids = ["recordID", "zoneID", "tunnelID", "namespaceID", "databaseID"];
     let id = ids.iter().find_map(|field| metadata[*field].as_str());
     id.or_else(|| metadata["name"].as_str().filter(|_| resource["kind"] == "R2Bucket"))
 }
@@ -589,6 +597,13 @@ pub fn identity(resource: &Value) -> (String, String) {
     let spec = &resource["spec"];
     if resource["kind"] == "Zone" {
         return ("Zone".to_owned(), text(&spec["name"]));
+    }
+    // A configuration is a part of its tunnel, whose resource has the name of the tunnel.
+    if resource["kind"] == "Tunnel" {
+        return ("Tunnel".to_owned(), text(&spec["name"]));
+    }
+    if resource["kind"] == "TunnelConfiguration" {
+        return ("Tunnel".to_owned(), text(&spec["tunnelRef"]["name"]));
     }
     (
         text(&spec["type"]),
@@ -606,7 +621,9 @@ pub fn remote_identity(object: &Value) -> (String, String) {
     if let Some(identity) = stores::identity(object) {
         return identity;
     }
-    if object["zone_id"].is_null() {
+    if !object["tun_type"].is_null() {
+        ("Tunnel".to_owned(), text(&object["name"]))
+    } else if object["zone_id"].is_null() {
         ("Zone".to_owned(), text(&object["name"]))
     } else {
         (text(&object["type"]), text(&object["name"]))

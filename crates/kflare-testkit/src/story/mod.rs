@@ -15,6 +15,7 @@ mod perform;
 mod rule;
 mod shrink;
 mod stores;
+mod tunnels;
 mod vocabulary;
 mod wanted;
 

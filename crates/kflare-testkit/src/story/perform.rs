@@ -320,8 +320,7 @@ impl Stage {
     async fn farewell(&self) {
         self.ledger.foreign(stores::empty_buckets);
         for (cluster, world) in self.clusters.iter().enumerate() {
-            let stores = stores::KINDS.iter().map(|(_, plural)| *plural);
-            for kind in ["cloudflareaccounts", "zones", "dnsrecords"].into_iter().chain(stores) {
+            for kind in KINDS {
                 for object in world.api.list(&format!("{kind}.{}", names::GROUP)) {
                     let target = target_of(&object);
                     // A pause would keep it for ever.
@@ -347,6 +346,18 @@ impl Stage {
 fn checks_within(time: Duration, interval: Duration) -> usize {
     usize::try_from(time.as_secs() / interval.as_secs().max(1)).unwrap_or(usize::MAX)
 }
+
+/// The kinds of stories, by plural.
+pub(super) const KINDS: [&str; 8] = [
+    "cloudflareaccounts",
+    "zones",
+    "dnsrecords",
+    "kvnamespaces",
+    "r2buckets",
+    "d1databases",
+    "tunnels",
+    "tunnelconfigurations",
+];
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

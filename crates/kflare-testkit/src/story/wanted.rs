@@ -28,6 +28,11 @@ pub fn wanted(stage: &Stage, holdings: &Holdings, resource: &Value) -> Result<Va
     };
     simulator.seed(&seed).map_err(|error| error.to_string())?;
     let mut body = body(&resource["spec"]);
+    if let Some(name) = resource["spec"]["tunnelRef"]["name"].as_str() {
+        let tunnel = holdings.tunnels.values().find(|tunnel| tunnel["name"] == *name);
+        let id = tunnel.map(|tunnel| text(&tunnel["id"])).unwrap_or_default();
+        body.insert("content".to_owned(), json!(format!("{id}.cfargotunnel.com")));
+    }
     if !body.contains_key("ttl") {
         body.insert("ttl".to_owned(), json!(1));
     }

@@ -51,6 +51,60 @@ async fn the_quickstart_is_applied_and_deleted_in_one_go() {
     .await;
 }
 
+#[tokio::test]
+async fn expose_a_service_is_applied_and_deleted_in_one_go() {
+    scenario("expose", async |tenant| {
+        let manifests = [
+            "account.yaml",
+            "zone.yaml",
+            "tunnel.yaml",
+            "cloudflared.yaml",
+            "hello.yaml",
+        ];
+        let text = crate::gitops::localized(tenant, "examples/expose-a-service", &manifests);
+        let kubectl = &tenant.site.kubectl;
+        tenant.create_secret().await;
+        kubectl.feed(&["apply", "-f", "-"], &text).await.unwrap();
+        let tunnel = tenant.until_ready(Kind::Tunnel, "web").await;
+        tenant.until_ready(Kind::TunnelConfiguration, "web").await;
+        tenant.until_ready(Kind::Record, "hello").await;
+        let id = crate::harness::tenant::id_of(&tunnel);
+        let [record] = tenant.remote("hello").try_into().unwrap();
+        assert_eq!(record["content"], format!("{id}.cfargotunnel.com"));
+        let [remote] = tenant.site.cloudflare.tunnels(&tenant.account_id).try_into().unwrap();
+        assert_eq!(
+            remote["configuration"]["config"]["ingress"][0]["hostname"],
+            format!("hello.{}", tenant.domain)
+        );
+
+        // The connectors find the token where the Deployment looks for it.
+        let deployments: Api<k8s_openapi::api::apps::v1::Deployment> = tenant.namespace.api();
+        let pods = deployments
+            .get("cloudflared")
+            .await
+            .unwrap()
+            .spec
+            .unwrap()
+            .template
+            .spec;
+        let env = pods.unwrap().containers[0].env.clone().unwrap();
+        let from = env[0].value_from.clone().unwrap().secret_key_ref.unwrap();
+        let secret = tenant.secrets().get(&from.name).await.unwrap();
+        let token = secret.data.unwrap()[&from.key].0.clone();
+        assert_eq!(String::from_utf8(token).ok(), tenant.site.cloudflare.tunnel_token(&id));
+
+        kubectl
+            .feed(&["delete", "--timeout=60s", "-f", "-"], &text)
+            .await
+            .unwrap();
+        tenant.delete_secret().await;
+        until_nothing_is_left(tenant).await;
+        let left = tenant.site.cloudflare.tunnels(&tenant.account_id);
+        assert!(left.iter().all(|it| !it["deleted_at"].is_null()), "{left:#?}");
+    })
+    .await;
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
     Secret,

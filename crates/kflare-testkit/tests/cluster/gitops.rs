@@ -21,7 +21,13 @@ pub fn localized(tenant: &Tenant<'_>, folder: &str, files: &[&str]) -> String {
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
         for mut object in documents {
-            let kind = Kind::named(object["kind"].as_str().unwrap());
+            let name = object["kind"].as_str().unwrap();
+            let Some(kind) = Kind::ALL.into_iter().find(|it| it.resource().kind == name) else {
+                // Something of Kubernetes' own.
+                object["metadata"]["namespace"] = json!(tenant.home());
+                let _ = writeln!(all, "---\n{object}");
+                continue;
+            };
             match kind {
                 Kind::Account => {
                     object["metadata"]["name"] = json!(tenant.account);
@@ -39,6 +45,18 @@ pub fn localized(tenant: &Tenant<'_>, folder: &str, files: &[&str]) -> String {
                     if object["spec"]["content"] == "example.com" {
                         object["spec"]["content"] = json!(tenant.domain);
                     }
+                }
+                Kind::TunnelConfiguration => {
+                    for rule in object["spec"]["ingress"].as_array_mut().unwrap() {
+                        let host = rule["hostname"]
+                            .as_str()
+                            .unwrap()
+                            .replace("example.com", &tenant.domain);
+                        rule["hostname"] = json!(host);
+                    }
+                }
+                _ if object["spec"]["accountRef"].is_object() => {
+                    object["spec"]["accountRef"]["name"] = json!(tenant.account);
                 }
                 _ => object["spec"]["zoneRef"]["name"] = json!(ZONE),
             }

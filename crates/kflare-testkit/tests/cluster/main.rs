@@ -31,4 +31,5 @@ mod restraint;
 mod rights;
 mod schema;
 mod tokens;
+mod tunnel_secrets;
 mod view;

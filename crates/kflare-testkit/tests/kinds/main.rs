@@ -77,6 +77,12 @@ mod status_writes;
 #[cfg(test)]
 mod throttling;
 #[cfg(test)]
+mod tunnel_configurations;
+#[cfg(test)]
+mod tunnel_secrets;
+#[cfg(test)]
+mod tunnels;
+#[cfg(test)]
 mod two_clusters;
 #[cfg(test)]
 mod watches;

@@ -239,6 +239,7 @@ impl Stage {
             "Zone" => "zoneID",
             "WorkerScript" => "scriptID",
             "WorkerRoute" => "routeID",
+            "Tunnel" | "TunnelConfiguration" => "tunnelID",
             _ => "recordID",
         };
         metadata[field].as_str().map(str::to_owned)

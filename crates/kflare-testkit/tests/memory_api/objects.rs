@@ -488,3 +488,35 @@ async fn collections_and_generated_names() {
         json!(two.name_any())
     );
 }
+
+/// Secrets go with the last of their owners, and only they.
+#[tokio::test(start_paused = true)]
+async fn secrets_are_collected_with_their_owners() {
+    let (server, client) = server(|_| ());
+    let api = gadgets(&client);
+    let mut owners = Vec::new();
+    for name in ["one", "two"] {
+        let made = api.create(&PostParams::default(), &gadget(name, 1)).await.unwrap();
+        let uid = made.meta().uid.clone().unwrap();
+        owners.push(json!({ "apiVersion": "kflare.dev/v1", "kind": "Gadget", "name": name, "uid": uid }));
+    }
+    let secret = |name: &str, owners: &[serde_json::Value]| json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name, "namespace": "default", "ownerReferences": owners } });
+    for manifest in [
+        secret("of-one", &owners[..1]),
+        secret("of-both", &owners),
+        secret("free", &[]),
+    ] {
+        server.create(manifest).unwrap();
+    }
+    let left = || -> Vec<String> {
+        let secrets = server.list("secrets");
+        secrets
+            .iter()
+            .map(|it| it["metadata"]["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    api.delete("one", &DeleteParams::default()).await.unwrap();
+    assert_eq!(left(), ["free", "of-both"]);
+    api.delete("two", &DeleteParams::default()).await.unwrap();
+    assert_eq!(left(), ["free"]);
+}

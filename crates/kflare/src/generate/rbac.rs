@@ -44,7 +44,7 @@ fn plurals(kinds: &Kinds, suffix: &str) -> Vec<String> {
 fn controller(kinds: &Kinds) -> Value {
     let group = kflare_api::names::GROUP;
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    let rules = vec![
+    let mut rules = vec![
         // Patching takes finalizers, labels and annotations; the spec is never written.
         rule(&[group], &plurals(kinds, ""), &["get", "list", "watch", "patch"]),
         rule(&[group], &plurals(kinds, "/status"), &["patch"]),
@@ -63,6 +63,11 @@ fn controller(kinds: &Kinds) -> Value {
             &["create"],
         ),
     ];
+    // Secrets that resources yield (the token of a Tunnel). RBAC cannot say "those of a resource of kflare's"; that no other is
+    // touched is the engine's promise.
+    if kinds.iter().any(Kind::yields_secrets) {
+        rules.push(rule(&[""], &words(&["secrets"]), &["create", "delete"]));
+    }
     cluster_role("kflare-controller", &json!({}), &rules)
 }
 

@@ -51,6 +51,8 @@ const NOTES: &[Notes] = &[
         permissions: "D1 Read; D1 Write to create, change and delete.",
         deletion: "The database **and everything that is stored in it**; an Event says so. It waits (`InUse`) for the WorkerScripts that are bound to it. Adopted databases stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
         limits: "10 databases on the free Workers plan. Only `readReplication` can be changed.",
+    },
+    Notes {
         kind: "WAFCustomRule",
         permissions: "Zone WAF Read; Zone WAF Write (Edit in the dashboard) to create, change and delete.",
         deletion: "The rule; rules of others and the ruleset that holds it stay. A rule that kflare took over by an adoption policy stays, unless `kflare.dev/deletion-policy: delete` says otherwise.",
@@ -109,6 +111,8 @@ const NOTES: &[Notes] = &[
         permissions: "Account Filter Lists Read; Account Filter Lists Edit to create, change and delete.",
         deletion: "The list with its items, once no rule uses it (`ListInUse` until then). Adopted lists stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
         limits: "Free accounts have one list, Pro and Business ten; all lists of an account hold 10,000 items together (Enterprise 500,000). An account writes the items of one list at a time: `Updating` says that it is under way. A resource of 10,000 items with long comments may be larger than the 1.5 MiB that etcd takes.",
+    },
+    Notes {
         kind: "WorkerScript",
         permissions: "Workers Scripts Read; Workers Scripts Write to upload, configure and delete.",
         deletion: "The Worker with all its versions, its secrets, its schedules and **every route that leads to it**. It waits (`InUse`) for the WorkerRoutes that refer to it, and while another Worker calls it. Adopted Workers stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
@@ -119,6 +123,18 @@ const NOTES: &[Notes] = &[
         permissions: "Workers Routes Read; Workers Routes Write to create, change and delete.",
         deletion: "The route. The Worker stays. Adopted routes stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
         limits: "One route of a pattern in a zone: another one is `PatternConflict`. `*` stands at the start of the host and at the end of the path only.",
+    },
+    Notes {
+        kind: "Tunnel",
+        permissions: "Cloudflare Tunnel Read; Cloudflare Tunnel Edit to create and delete, and to read the connector token. The newer groups `Cloudflare One Connectors` and `Cloudflare One Connector: cloudflared` (Read, Write) serve as well.",
+        deletion: "The tunnel, its token and the Secret. It waits (`InUse`) for the TunnelConfigurations and DNSRecords that refer to it. Stale connections are cleaned up first; while a connector is running Cloudflare refuses to delete its tunnel (the condition says so), so stop cloudflared. Tunnels that kflare adopted stay, unless `kflare.dev/deletion-policy: delete` says otherwise; the Secret goes in any case.",
+        limits: "An account has one tunnel of a name (deleted ones do not count) and 1,000 tunnels. A token that is rotated at Cloudflare is read again when the Secret is edited or `kflare.dev/reconcile-at` is set.",
+    },
+    Notes {
+        kind: "TunnelConfiguration",
+        permissions: "Cloudflare Tunnel Read; Cloudflare Tunnel Edit to change it.",
+        deletion: "The document is set back to one rule that answers 404; the tunnel stays. A configuration that kflare adopted stays as it is, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        limits: "One configuration a tunnel: the oldest resource owns it, others say `TunnelAlreadyConfigured`. At most 1,000 rules.",
     },
 ];
 

@@ -216,6 +216,8 @@ fn a_tunnel_gives_a_cname_also_at_the_apex() {
         "f70ff985-a4ef-4643-bbbc-4a0ed4fc8415.cfargotunnel.com"
     );
     assert!(Wanted::from_spec(&app, ZONE, None).is_err());
+    let planned = Wanted::from_spec(&app, ZONE, Some("")).unwrap().body();
+    assert_eq!(planned["content"], "<tunnel id>.cfargotunnel.com");
 }
 
 // Field case 22: wildcard names.

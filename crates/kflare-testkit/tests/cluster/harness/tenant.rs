@@ -9,7 +9,7 @@ use base64::Engine as _;
 use k8s_openapi::api::core::v1::Secret;
 use kflare_api::{
     CacheRule, CloudflareAccount, ConfigurationRule, DNSRecord, ManagedRuleset, OriginRule, RateLimitRule,
-    RedirectRule, TransformRule, WAFCustomRule, Zone, names,
+    RedirectRule, TransformRule, Tunnel, TunnelConfiguration, WAFCustomRule, Zone, names,
 };
 use kflare_sim::{AccountSeed, Area, Grant, Permission, Seed, UserSeed};
 use kflare_testkit::cluster::{TestNamespace, diagnose};
@@ -33,10 +33,12 @@ pub enum Kind {
     CacheRule,
     ConfigurationRule,
     OriginRule,
+    Tunnel,
+    TunnelConfiguration,
 }
 
 impl Kind {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Account,
         Self::Zone,
         Self::Record,
@@ -48,6 +50,8 @@ impl Kind {
         Self::CacheRule,
         Self::ConfigurationRule,
         Self::OriginRule,
+        Self::Tunnel,
+        Self::TunnelConfiguration,
     ];
 
     pub fn resource(self) -> ApiResource {
@@ -63,6 +67,8 @@ impl Kind {
             Self::CacheRule => ApiResource::erase::<CacheRule>(&()),
             Self::ConfigurationRule => ApiResource::erase::<ConfigurationRule>(&()),
             Self::OriginRule => ApiResource::erase::<OriginRule>(&()),
+            Self::Tunnel => ApiResource::erase::<Tunnel>(&()),
+            Self::TunnelConfiguration => ApiResource::erase::<TunnelConfiguration>(&()),
         }
     }
 
@@ -348,7 +354,7 @@ pub fn everything() -> Vec<Grant> {
 /// The id in `status.cloudflareMetadata`.
 pub fn id_of(object: &DynamicObject) -> String {
     let metadata = &object.data["status"]["cloudflareMetadata"];
-    let ids = ["recordID", "zoneID", "ruleID"];
+    let ids = ["recordID", "zoneID", "ruleID", "tunnelID"];
     let id = ids.iter().find_map(|field| metadata[*field].as_str());
     id.unwrap_or_default().to_owned()
 }
