@@ -176,19 +176,19 @@ fn cors(call: &mut Call<'_>) -> Result<Reply, Refusal> {
 fn put_cors(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let bucket = find(call)?;
     let rules = r2_rules::cors(&call.json()?)?;
-    set(
+    Ok(set(
         call,
         Bucket {
             cors: Some(rules),
             ..bucket
         },
-    )
+    ))
 }
 
 /// Taking away what is not there is a success (unproven).
 fn delete_cors(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let bucket = find(call)?;
-    set(call, Bucket { cors: None, ..bucket })
+    Ok(set(call, Bucket { cors: None, ..bucket }))
 }
 
 fn lifecycle(call: &mut Call<'_>) -> Result<Reply, Refusal> {
@@ -199,12 +199,12 @@ fn lifecycle(call: &mut Call<'_>) -> Result<Reply, Refusal> {
 fn put_lifecycle(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let bucket = find(call)?;
     let lifecycle = r2_rules::lifecycle(&call.json()?)?;
-    set(call, Bucket { lifecycle, ..bucket })
+    Ok(set(call, Bucket { lifecycle, ..bucket }))
 }
 
-fn set(call: &mut Call<'_>, bucket: Bucket) -> Result<Reply, Refusal> {
+fn set(call: &mut Call<'_>, bucket: Bucket) -> Reply {
     call.world.put_stored(bucket, call.now);
-    Ok(Reply::object(json!({})))
+    Reply::object(json!({}))
 }
 
 /// The jurisdiction that the call names, if the account has R2 at all.
