@@ -34,6 +34,8 @@ pub fn localized(tenant: &Tenant<'_>, folder: &str, files: &[&str]) -> String {
                     object["spec"]["name"] = json!(tenant.domain);
                     object["spec"]["accountRef"]["name"] = json!(tenant.account);
                 }
+                Kind::ManagedTransform => object["spec"]["zoneRef"]["name"] = json!(ZONE),
+                Kind::IPList => object["spec"]["accountRef"]["name"] = json!(tenant.account),
                 Kind::Record => {
                     object["spec"]["zoneRef"]["name"] = json!(ZONE);
                     if object["spec"]["content"] == "example.com" {
@@ -52,7 +54,13 @@ pub fn localized(tenant: &Tenant<'_>, folder: &str, files: &[&str]) -> String {
 
 /// The samples, one for each kind.
 fn samples(tenant: &Tenant<'_>) -> Vec<DynamicObject> {
-    let files = ["cloudflareaccount.yaml", "zone.yaml", "dnsrecord.yaml"];
+    let files = [
+        "cloudflareaccount.yaml",
+        "zone.yaml",
+        "dnsrecord.yaml",
+        "managedtransform.yaml",
+        "iplist.yaml",
+    ];
     let text = localized(tenant, "config/samples", &files);
     serde_saphyr::from_multiple(&text).unwrap()
 }
@@ -75,7 +83,10 @@ async fn samples_are_applied_again_without_conflict_or_change_and_kflare_owns_on
             .iter()
             .map(|it| it.types.as_ref().unwrap().kind.clone())
             .collect();
-        assert_eq!(kinds, ["CloudflareAccount", "Zone", "DNSRecord"]);
+        assert_eq!(
+            kinds,
+            ["CloudflareAccount", "Zone", "DNSRecord", "ManagedTransform", "IPList"]
+        );
         let mut settled = Vec::new();
         for manifest in &manifests {
             tenant.remember(&apply(tenant, manifest).await);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
 use k8s_openapi::api::core::v1::Secret;
-use kflare_api::{CloudflareAccount, DNSRecord, Zone, names};
+use kflare_api::{CloudflareAccount, DNSRecord, IPList, ManagedTransform, Zone, names};
 use kflare_sim::{AccountSeed, Area, Grant, Permission, Seed, UserSeed};
 use kflare_testkit::cluster::{TestNamespace, diagnose};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
@@ -22,16 +22,26 @@ pub enum Kind {
     Account,
     Zone,
     Record,
+    ManagedTransform,
+    IPList,
 }
 
 impl Kind {
-    pub const ALL: [Self; 3] = [Self::Account, Self::Zone, Self::Record];
+    pub const ALL: [Self; 5] = [
+        Self::Account,
+        Self::Zone,
+        Self::Record,
+        Self::ManagedTransform,
+        Self::IPList,
+    ];
 
     pub fn resource(self) -> ApiResource {
         match self {
             Self::Account => ApiResource::erase::<CloudflareAccount>(&()),
             Self::Zone => ApiResource::erase::<Zone>(&()),
             Self::Record => ApiResource::erase::<DNSRecord>(&()),
+            Self::ManagedTransform => ApiResource::erase::<ManagedTransform>(&()),
+            Self::IPList => ApiResource::erase::<IPList>(&()),
         }
     }
 
