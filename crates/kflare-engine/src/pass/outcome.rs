@@ -50,7 +50,7 @@ impl Pass<'_> {
         let origin = origin.or(self.context.recorded_unproven(object).origin);
         let mut status = report::status_of(object);
         if descriptor.lifecycle == Lifecycle::Managed {
-            self.record(&mut status, work, remote, origin.unwrap_or(Origin::Adopted));
+            record(&mut status, work, remote, origin.unwrap_or(Origin::Adopted));
         }
         let unread = descriptor.fields.unread(&work.prepared.desired.body);
         let applied = left.is_empty() && !unread.is_empty();
@@ -110,17 +110,6 @@ impl Pass<'_> {
             with_notes("Cloudflare has what the spec asks for", &work.prepared.notes),
         );
         Ok(report::write(self.context, object, status, &ready, next).await)
-    }
-
-    /// Puts down which object is managed, and under what.
-    pub(super) fn record(&self, status: &mut Map<String, Value>, work: &Work, remote: &Remote, origin: Origin) {
-        status.insert("cloudflareMetadata".to_owned(), Value::Object(remote.metadata.clone()));
-        let ownership = json!({
-            "account": &*work.prepared.account.name,
-            "scope": work.prepared.scope,
-            "origin": origin,
-        });
-        status.insert("ownership".to_owned(), ownership);
     }
 
     pub(super) async fn report_blocked(&self, object: &Arc<Object>, plan: &Plan) -> Next {
@@ -299,6 +288,17 @@ impl Pass<'_> {
         };
         report::ready(self.context, &object, &Ready::no(reason, message), next).await
     }
+}
+
+/// Puts down which object is managed, and under what.
+pub(super) fn record(status: &mut Map<String, Value>, work: &Work, remote: &Remote, origin: Origin) {
+    status.insert("cloudflareMetadata".to_owned(), Value::Object(remote.metadata.clone()));
+    let ownership = json!({
+        "account": &*work.prepared.account.name,
+        "scope": work.prepared.scope,
+        "origin": origin,
+    });
+    status.insert("ownership".to_owned(), ownership);
 }
 
 /// A message, with what has no effect.

@@ -58,6 +58,7 @@ impl<'a> Tenant<'a> {
             }],
             users: vec![user],
             zones: vec![ZoneSeed::named(&domain("home", &name), &name)],
+            ..Seed::default()
         };
         let seeded = site.cloudflare.seed(&seed).unwrap();
         Self {
