@@ -30,7 +30,7 @@ pub(crate) const OVERDUE: Duration = Duration::from_hours(1);
 #[derive(Clone, Debug)]
 pub enum Started {
     /// It is carried out. As for every write, the object holds what lists leave out.
-    Stored(Stored),
+    Stored(Box<Stored>),
     /// It was accepted.
     UnderWay(UnderWay),
 }

@@ -285,7 +285,7 @@ impl OperationWriter for IPListAdapter {
         };
         // Nothing has to be written: the items are as they should be.
         let content = desired.body.get("items").cloned();
-        Ok(Started::Stored(remote(list, content, asked).into()))
+        Ok(Started::Stored(Box::new(remote(list, content, asked).into())))
     }
 
     async fn resume(&self, client: &Client, site: Site<'_>, id: &str, rest: &Value) -> Result<UnderWay, Error> {

@@ -7,6 +7,7 @@ use kflare_cloudflare::Error;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::outcome::record;
 use super::{Failed, Next, Pass, Work, prepared_observes, write_failed};
 use crate::{
     clock::whole_seconds,
@@ -161,7 +162,7 @@ impl Pass<'_> {
     ) -> Next {
         let mut status = report::status_of(object);
         if let Some(remote) = adopted {
-            self.record(&mut status, work, remote, Origin::Adopted);
+            record(self.kind.descriptor(), &mut status, work, remote, Origin::Adopted);
         }
         let stored: Option<String> = object.status.get(&[FIELD, "id"]);
         if stored.as_deref() != Some(operation) {

@@ -464,10 +464,10 @@ impl Pass<'_> {
         } else {
             self.context.contests().forget(&object.uid);
         }
-        let changed = self.change(object, work, id, changes).await?;
+        let done = self.change(object, work, id, changes).await?;
         let what = changes.iter().map(Change::to_string).collect::<Vec<_>>().join("; ");
         // An operation has corrected something when it has ended well.
-        if known && matches!(changed, Changed::Stored(_)) {
+        if known && matches!(done, Changed::Stored(_)) {
             self.context.contests().corrected(&object.uid, changes, Instant::now());
         }
         if drift {
@@ -478,7 +478,7 @@ impl Pass<'_> {
             report::event(self.context, object, Severity::Normal, "Updated", "Update", what);
         }
         let object = self.claim(object, id, None).await?;
-        match changed {
+        match done {
             Changed::Stored(remote) => self.report_synced(&object, work, &remote, None, Stage::Final).await,
             Changed::UnderWay(under_way) => {
                 let corrects = if known { changes.to_vec() } else { Vec::new() };
@@ -503,14 +503,14 @@ impl Pass<'_> {
             key: object.key.clone(),
         };
         let object = self.claim(object, id, Some(Origin::Adopted)).await?;
-        let (changed, what) = if changes.is_empty() {
+        let (done, what) = if changes.is_empty() {
             (Changed::Stored(candidate(observed, id)?), "unchanged".to_owned())
         } else {
             (self.change(&object, work, id, changes).await?, field_names(changes))
         };
         let note = format!("adopted {id}; changed: {what}");
         report::event(self.context, &object, Severity::Normal, "Adopted", "Adopt", note);
-        let remote = match changed {
+        let remote = match done {
             Changed::Stored(remote) => remote,
             Changed::UnderWay(under_way) => {
                 let remote = candidate(observed, id)?;

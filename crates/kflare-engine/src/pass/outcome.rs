@@ -11,7 +11,7 @@ use crate::{
     decide::Observed,
     errors::{Class, Failure, Refused},
     inputs,
-    kind::{Lifecycle, Remote},
+    kind::{KindDescriptor, Lifecycle, Remote},
     object::{Object, ObjectKey, Origin},
     observe::applied_hash,
     plan::{Change, Plan, diff, field_names},
@@ -51,7 +51,7 @@ impl Pass<'_> {
         let origin = origin.or(self.context.recorded_unproven(object).origin);
         let mut status = report::status_of(object);
         if descriptor.lifecycle == Lifecycle::Managed {
-            self.record(&mut status, work, remote, origin.unwrap_or(Origin::Adopted));
+            record(descriptor, &mut status, work, remote, origin.unwrap_or(Origin::Adopted));
         }
         let unread = descriptor.fields.unread(&work.prepared.desired.body);
         let applied = left.is_empty() && !unread.is_empty();
@@ -127,21 +127,6 @@ impl Pass<'_> {
             with_notes("Cloudflare has what the spec asks for", &work.prepared.notes),
         );
         Ok(report::write(self.context, object, status, &ready, next).await)
-    }
-
-    /// Puts down which object is managed, and under what.
-    pub(super) fn record(&self, status: &mut Map<String, Value>, work: &Work, remote: &Remote, origin: Origin) {
-        let descriptor = self.kind.descriptor();
-        let metadata = descriptor
-            .fields
-            .told_before(&remote.metadata, status, descriptor.id_field());
-        status.insert("cloudflareMetadata".to_owned(), Value::Object(metadata));
-        let ownership = json!({
-            "account": &*work.prepared.account.name,
-            "scope": work.prepared.scope,
-            "origin": origin,
-        });
-        status.insert("ownership".to_owned(), ownership);
     }
 
     pub(super) async fn report_blocked(&self, object: &Arc<Object>, plan: &Plan) -> Next {
@@ -334,6 +319,26 @@ fn without_object(object: &Object) -> Map<String, Value> {
         status.remove(field);
     }
     status
+}
+
+/// Puts down which object is managed, and under what.
+pub(super) fn record(
+    descriptor: &KindDescriptor,
+    status: &mut Map<String, Value>,
+    work: &Work,
+    remote: &Remote,
+    origin: Origin,
+) {
+    let metadata = descriptor
+        .fields
+        .told_before(&remote.metadata, status, descriptor.id_field());
+    status.insert("cloudflareMetadata".to_owned(), Value::Object(metadata));
+    let ownership = json!({
+        "account": &*work.prepared.account.name,
+        "scope": work.prepared.scope,
+        "origin": origin,
+    });
+    status.insert("ownership".to_owned(), ownership);
 }
 
 /// A message, with what has no effect.

@@ -125,7 +125,7 @@ async fn a_list_is_made_described_and_deleted() {
     assert_eq!(list.get("description"), None);
     let id = id_of(&list);
 
-    api.sim.advance(Duration::from_secs(60));
+    api.sim.advance(Duration::from_mins(1));
     // Name and kind are not changed.
     let body = json!({ "description": "ours", "name": "other", "kind": "asn" });
     let put = api.send("PUT", &path(&format!("/{id}")), Some(&body)).await.result();

@@ -40,6 +40,8 @@ pub fn localized(tenant: &Tenant<'_>, folder: &str, files: &[&str]) -> String {
                     object["spec"]["name"] = json!(tenant.domain);
                     object["spec"]["accountRef"]["name"] = json!(tenant.account);
                 }
+                Kind::ManagedTransform => object["spec"]["zoneRef"]["name"] = json!(ZONE),
+                Kind::IPList => object["spec"]["accountRef"]["name"] = json!(tenant.account),
                 Kind::Record => {
                     object["spec"]["zoneRef"]["name"] = json!(ZONE);
                     if object["spec"]["content"] == "example.com" {

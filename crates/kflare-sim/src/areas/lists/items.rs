@@ -88,14 +88,13 @@ pub(super) fn delete(call: &mut Call<'_>) -> Result<Reply, Refusal> {
 
 /// The list of the call, as it is or, for stale lists, as it was.
 fn ip_list(call: &Call<'_>) -> Result<Arc<List>, Refusal> {
-    let list = match call.view {
-        None => super::list_of(call)?,
-        Some(_) => {
-            let id = call.param("list_id");
-            let lists = call.world.lists(call.param("account_id"), call.view);
-            let list = lists.into_iter().find(|list| list.id == id);
-            list.ok_or_else(super::not_found)?
-        }
+    let list = if call.view.is_none() {
+        super::list_of(call)?
+    } else {
+        let id = call.param("list_id");
+        let lists = call.world.lists(call.param("account_id"), call.view);
+        let list = lists.into_iter().find(|list| list.id == id);
+        list.ok_or_else(super::not_found)?
     };
     match list.kind {
         ListKind::Ip => Ok(list),

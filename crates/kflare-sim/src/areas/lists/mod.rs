@@ -89,6 +89,7 @@ fn list_of(call: &Call<'_>) -> Result<Arc<List>, Refusal> {
 }
 
 /// Every list of the account at once; not paged. Ordered by name (unproven).
+#[allow(clippy::unnecessary_wraps, reason = "the form of a handler")]
 fn list(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let lists = call.world.lists(call.param("account_id"), call.view);
     let shown = lists.iter().map(|list| render(list, call.world)).collect();

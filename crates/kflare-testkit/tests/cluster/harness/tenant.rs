@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base64::Engine as _;
 use k8s_openapi::api::core::v1::Secret;
 use kflare_api::{
-    CacheRule, CloudflareAccount, ConfigurationRule, DNSRecord, ManagedRuleset, OriginRule, RateLimitRule,
-    RedirectRule, TransformRule, Tunnel, TunnelConfiguration, WAFCustomRule, Zone, names,
+    CacheRule, CloudflareAccount, ConfigurationRule, D1Database, DNSRecord, IPList, KVNamespace, ManagedRuleset,
+    ManagedTransform, OriginRule, R2Bucket, RateLimitRule, RedirectRule, TransformRule, Tunnel, TunnelConfiguration,
+    WAFCustomRule, WorkerRoute, WorkerScript, Zone, names,
 };
 use kflare_sim::{AccountSeed, Area, Grant, Permission, Seed, UserSeed};
 use kflare_testkit::cluster::{TestNamespace, diagnose};
@@ -35,10 +36,17 @@ pub enum Kind {
     OriginRule,
     Tunnel,
     TunnelConfiguration,
+    ManagedTransform,
+    IPList,
+    KvNamespace,
+    R2Bucket,
+    D1Database,
+    WorkerScript,
+    WorkerRoute,
 }
 
 impl Kind {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 20] = [
         Self::Account,
         Self::Zone,
         Self::Record,
@@ -52,6 +60,13 @@ impl Kind {
         Self::OriginRule,
         Self::Tunnel,
         Self::TunnelConfiguration,
+        Self::ManagedTransform,
+        Self::IPList,
+        Self::KvNamespace,
+        Self::R2Bucket,
+        Self::D1Database,
+        Self::WorkerScript,
+        Self::WorkerRoute,
     ];
 
     pub fn resource(self) -> ApiResource {
@@ -69,6 +84,13 @@ impl Kind {
             Self::OriginRule => ApiResource::erase::<OriginRule>(&()),
             Self::Tunnel => ApiResource::erase::<Tunnel>(&()),
             Self::TunnelConfiguration => ApiResource::erase::<TunnelConfiguration>(&()),
+            Self::ManagedTransform => ApiResource::erase::<ManagedTransform>(&()),
+            Self::IPList => ApiResource::erase::<IPList>(&()),
+            Self::KvNamespace => ApiResource::erase::<KVNamespace>(&()),
+            Self::R2Bucket => ApiResource::erase::<R2Bucket>(&()),
+            Self::D1Database => ApiResource::erase::<D1Database>(&()),
+            Self::WorkerScript => ApiResource::erase::<WorkerScript>(&()),
+            Self::WorkerRoute => ApiResource::erase::<WorkerRoute>(&()),
         }
     }
 
