@@ -58,7 +58,7 @@ pub struct TunnelConfigurationSpec {
     pub ingress: Vec<IngressRule>,
     /// What serves the requests that no rule matches.
     #[serde(default = "not_found")]
-    #[schemars(length(min = 1, max = 1024))]
+    #[schemars(length(min = 1, max = 512))]
     #[x_kube(validation = a_service("spec.defaultService"))]
     pub default_service: String,
     /// How the connectors reach the services of all rules, unless a rule says otherwise.
@@ -100,7 +100,7 @@ pub struct IngressRule {
     pub path: Option<String>,
     /// What serves the requests: `http://web.demo.svc:8080`, `https://`, `tcp://`, `ssh://`, `rdp://` or `smb://` with a
     /// host and no path, `unix:/path` or `unix+tls:/path`, `http_status:404`, `hello_world`, `bastion` or `socks-proxy`.
-    #[schemars(length(min = 1, max = 1024))]
+    #[schemars(length(min = 1, max = 512))]
     #[x_kube(validation = a_service("spec.ingress[].service"))]
     pub service: String,
     /// How the connectors reach the service. What is not set here follows the configuration's own `originRequest`.
