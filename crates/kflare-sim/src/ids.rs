@@ -28,8 +28,7 @@ impl IdSource {
         bytes[6] = bytes[6] & 0x0f | 0x40;
         bytes[8] = bytes[8] & 0x3f | 0x80;
         let text = hex(&bytes[..16]);
-        let [a, b, c, d, e] = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &text[part]);
-        format!("{a}-{b}-{c}-{d}-{e}")
+        [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &text[part]).join("-")
     }
 
     /// Goes on with identifiers that were never drawn before, also not by a process that ended without saving what it drew:

@@ -88,28 +88,24 @@ impl Pass<'_> {
                 let known = found.value.as_ref().map(print).filter(|print| {
                     !asked && !print.is_empty() && record.as_ref().is_some_and(|it| it.seen.fingerprint == *print)
                 });
-                match known {
-                    Some(print) => (found.mark, print),
-                    None => {
-                        let value = self.value(work, remote).await?;
-                        let is_right = found
-                            .value
-                            .as_ref()
-                            .is_some_and(|it| it.expose_secret() == value.expose_secret());
-                        if is_right {
-                            (found.mark, print(&value))
-                        } else {
-                            // A value that Cloudflare has changed is nobody's edit.
-                            let edited = standing.filter(|it| it.seen.fingerprint == print(&value));
-                            if let Some(kept) = self.contested(object, &secret, edited.is_some()) {
-                                return Ok(kept);
-                            }
-                            let cluster = &self.context.cluster;
-                            let written = cluster.set_secret(&secret, &found.mark, &wanted.key, &value).await;
-                            let mark = written.map_err(|error| unreachable(&secret, error))?;
-                            self.tell_put_right(object, &secret, edited.is_some());
-                            (mark, print(&value))
+                if let Some(print) = known {
+                    (found.mark, print)
+                } else {
+                    let value = self.value(work, remote).await?;
+                    let there = found.value.as_ref().map(ExposeSecret::expose_secret);
+                    if there == Some(value.expose_secret()) {
+                        (found.mark, print(&value))
+                    } else {
+                        // A value that Cloudflare has changed is nobody's edit.
+                        let edited = standing.filter(|it| it.seen.fingerprint == print(&value));
+                        if let Some(kept) = self.contested(object, &secret, edited.is_some()) {
+                            return Ok(kept);
                         }
+                        let cluster = &self.context.cluster;
+                        let written = cluster.set_secret(&secret, &found.mark, &wanted.key, &value).await;
+                        let mark = written.map_err(|error| unreachable(&secret, error))?;
+                        self.tell_put_right(object, &secret, edited.is_some());
+                        (mark, print(&value))
                     }
                 }
             }

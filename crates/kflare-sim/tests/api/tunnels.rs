@@ -1,5 +1,6 @@
 //! Tunnels: their states as recorded, tokens, configurations and connectors.
 
+use base64::Engine;
 use kflare_sim::{Area, Plan, Seed, TokenSeed, TunnelSeed};
 use serde_json::{Value, json};
 
@@ -120,7 +121,7 @@ async fn lists_hold_deleted_tunnels_unless_told_otherwise() {
         .get(&format!("{}?name=edge&is_deleted=false", tunnels()))
         .await
         .result();
-    assert_eq!(ids(&live), [second.clone()]);
+    assert_eq!(ids(&live), std::slice::from_ref(&second));
     let prefixed = api
         .get(&format!(
             "{}?include_prefix=ed&is_deleted=false&status=inactive&uuid={second}",
@@ -143,19 +144,19 @@ async fn renames_and_new_secrets() {
     let token = || async { api.get(&format!("{}/token", tunnel(&id))).await.result() };
     let first = token().await;
     assert_eq!(first, token().await, "it can be read again");
-    let renamed = api
+    let other_name = api
         .send("PATCH", &tunnel(&id), Some(&json!({ "name": "edge-2" })))
         .await
         .result();
-    assert_eq!(renamed["name"], "edge-2");
+    assert_eq!(other_name["name"], "edge-2");
     assert_eq!(first, token().await);
-    let taken = api.send("PATCH", &tunnel(&id), Some(&json!({ "name": "taken" }))).await;
-    assert_eq!(taken.refusal(), (409, 1013));
-    let secret = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
-    let rotated = api
+    let refused = api.send("PATCH", &tunnel(&id), Some(&json!({ "name": "taken" }))).await;
+    assert_eq!(refused.refusal(), (409, 1013));
+    let secret = base64::engine::general_purpose::STANDARD.encode([7; 32]);
+    let reply = api
         .send("PATCH", &tunnel(&id), Some(&json!({ "tunnel_secret": secret })))
         .await;
-    assert!(rotated.result().get("token").is_none());
+    assert!(reply.result().get("token").is_none());
     assert_ne!(first, token().await);
     let short = api
         .send("PATCH", &tunnel(&id), Some(&json!({ "tunnel_secret": "c2hvcnQ=" })))

@@ -92,7 +92,7 @@ fn interference(rng: &mut StdRng, cluster: usize, name: &str) -> Act {
         6 => Act::ForeignDeleteTunnel { name: name.to_owned() },
         7 => Act::Annotate {
             cluster,
-            target: target(*["Tunnel", "TunnelConfiguration"].choose(rng).unwrap_or(&"Tunnel")),
+            target: target(["Tunnel", "TunnelConfiguration"].choose(rng).unwrap_or(&"Tunnel")),
             annotation: names::PAUSED.to_owned(),
             value: rng.random_bool(0.5).then(|| "true".to_owned()),
         },

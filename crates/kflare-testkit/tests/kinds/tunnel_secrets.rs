@@ -358,7 +358,7 @@ fn the_token_is_told_nowhere() {
         stage.rest(MINUTE).await;
         let token = token_in(&stage, "moved");
         let object = stage.world.api.get(&id).unwrap().to_string();
-        let events: String = stage.user.events(&id).iter().map(|it| format!("{it:?}")).collect();
+        let events = format!("{:?}", stage.user.events(&id));
         for text in [object, events, stage.world.api.trace().lines().join("\n")] {
             assert!(!text.contains(&token), "{text}");
         }

@@ -236,7 +236,7 @@ fn deletion_cleans_up_first_and_waits_for_connectors_that_run() {
         assert_eq!(live(&stage).len(), 1);
         assert!(stage.cloudflare.disconnect_tunnel(&remote, &running).unwrap());
         let gone = |stage: &Stage| stage.world.api.get(&id).is_none();
-        stage.until_within("deleted", Duration::from_secs(120), gone).await;
+        stage.until_within("deleted", 2 * MINUTE, gone).await;
         assert!(live(&stage).is_empty());
         let calls = stage.since(&mark).calls.len();
         assert!(calls <= 10, "{calls} calls");

@@ -166,8 +166,7 @@ fn create(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let body = call.json()?;
     let name = name_of(body.get("name"))?;
     let config_src = match body.get("config_src").and_then(Value::as_str) {
-        None => ConfigSource::Local,
-        Some("local") => ConfigSource::Local,
+        None | Some("local") => ConfigSource::Local,
         Some("cloudflare") => ConfigSource::Cloudflare,
         // The code is unproven.
         Some(_) => return Err(Refusal::new(400, 1001, "config_src must be local or cloudflare")),
