@@ -39,10 +39,10 @@ impl Aliases {
     /// Forgets what `key` is called and to whom it refers.
     pub fn forget(&mut self, key: &ObjectKey) {
         if let Some(alias) = self.held.remove(key) {
-            remove_from(&mut self.holders, (key.kind.to_string(), alias), key);
+            remove_from(&mut self.holders, &(key.kind.to_string(), alias), key);
         }
         for (kind, alias) in self.referents.remove(key).unwrap_or_default() {
-            remove_from(&mut self.referrers, (kind.to_owned(), alias), key);
+            remove_from(&mut self.referrers, &(kind.to_owned(), alias), key);
         }
     }
 
@@ -65,11 +65,11 @@ impl Aliases {
     }
 }
 
-fn remove_from(map: &mut BTreeMap<(String, String), BTreeSet<ObjectKey>>, slot: (String, String), key: &ObjectKey) {
-    if let Some(set) = map.get_mut(&slot) {
+fn remove_from(map: &mut BTreeMap<(String, String), BTreeSet<ObjectKey>>, slot: &(String, String), key: &ObjectKey) {
+    if let Some(set) = map.get_mut(slot) {
         set.remove(key);
         if set.is_empty() {
-            map.remove(&slot);
+            map.remove(slot);
         }
     }
 }

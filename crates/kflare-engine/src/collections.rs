@@ -145,6 +145,7 @@ pub enum Freshness {
 
 /// How an id stands in a snapshot.
 #[derive(Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "one at a time, and mostly the large one")]
 pub enum Seen {
     /// It is there.
     Present(Remote),

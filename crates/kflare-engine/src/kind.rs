@@ -486,6 +486,7 @@ pub struct Deleted {
 
 /// What came of a write.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "one a write, and mostly the large one")]
 pub enum Written {
     /// Created or updated, as Cloudflare has it now.
     Stored(Stored),
