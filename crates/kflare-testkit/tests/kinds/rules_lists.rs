@@ -50,7 +50,7 @@ fn a_rule_comes_after_its_list_and_goes_before_it() {
             assert_eq!(stage.rules(WAF).len(), 1);
 
             stage.user.delete(&list);
-            stage.says(&list, "False", "InUse").await;
+            stage.says(&list, "False", "ListInUse").await;
             assert!(
                 stage.user.message(&list).contains("rule"),
                 "{}",

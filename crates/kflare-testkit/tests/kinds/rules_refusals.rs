@@ -38,7 +38,12 @@ fn a_full_phase_refuses_the_surplus_rarely_tries_again_and_serves_it_when_there_
         assert!(tries <= 4, "{tries} tries in two hours");
         stage.user.delete(&ids[0]);
         stage.gone(&ids[..1]).await;
-        stage.ready(&[refused]).await;
+        // A quota is asked about again after half an hour to six hours.
+        stage
+            .until_within("the last one is served", 7 * HOUR, |stage| {
+                stage.user.is_ready(&refused)
+            })
+            .await;
         assert_eq!(stage.rules(WAF).len(), 5);
     });
 }
