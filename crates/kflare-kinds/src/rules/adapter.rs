@@ -61,6 +61,7 @@ impl<K: RuleKind> RuleAdapter<K> {
     }
 
     /// With a word of its own for what stands in the way of a rule.
+    #[must_use]
     pub fn with_conflicts(mut self, reason: &'static str) -> Self {
         let reason = Reason::custom(reason);
         self.descriptor.reasons = KindReasons {

@@ -94,6 +94,7 @@ fn whole(number: &serde_json::Number) -> Option<i64> {
     number.as_i64().or_else(|| float.map(|it| it as i64))
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "as look-ups give it")]
 fn sort(list: Option<&mut Value>) {
     if let Some(Value::Array(items)) = list {
         items.sort_by_key(ToString::to_string);

@@ -105,7 +105,7 @@ async fn whole(client: &Client, account_id: &str, script: Script) -> Result<Remo
     let mut remote = listed(script);
     remote.body = settings::remote(&current);
     remote.body.extend(bindings::remote(current.bindings));
-    remote.body.insert(SCHEDULES.to_owned(), settings::crons(crons));
+    remote.body.insert(SCHEDULES.to_owned(), settings::crons(&crons));
     remote.body.insert(WORKERS_DEV.to_owned(), json!(subdomain.enabled));
     Ok(remote)
 }

@@ -50,7 +50,7 @@ pub(super) fn desired(spec: &WorkerScriptSpec) -> Map<String, Value> {
         "observability": observability,
         "placement": placement,
         "limits": limits,
-        SCHEDULES: spec.schedules.clone().map(crons),
+        SCHEDULES: spec.schedules.as_deref().map(crons),
         WORKERS_DEV: spec.workers_dev,
     }))
 }
@@ -67,7 +67,7 @@ pub(super) fn remote(settings: &Settings) -> Map<String, Value> {
 }
 
 /// Cron expressions as a set, with single spaces.
-pub(super) fn crons(crons: Vec<String>) -> Value {
+pub(super) fn crons(crons: &[String]) -> Value {
     let spaced = crons
         .iter()
         .map(|cron| cron.split_whitespace().collect::<Vec<_>>().join(" "));

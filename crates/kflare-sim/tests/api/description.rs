@@ -320,7 +320,7 @@ async fn answers_of_stores(api: &Api) -> Vec<(&'static str, &'static str, Answer
     // The rule that a new bucket has lacks the prefix that is described.
     let lifecycle = json!({ "rules": [{ "id": "x", "enabled": true, "conditions": { "prefix": "a/" },
         "deleteObjectsTransition": { "condition": { "type": "Age", "maxAge": 60 } } }] });
-    let mode = json!({ "read_replication": { "mode": "auto" } });
+    let replication = json!({ "read_replication": { "mode": "auto" } });
     let class = [("cf-r2-storage-class", "InfrequentAccess")];
     let title = json!({ "title": "cache" });
     let path = |template: &str, id: &str| {
@@ -350,8 +350,8 @@ async fn answers_of_stores(api: &Api) -> Vec<(&'static str, &'static str, Answer
         ("DELETE", KV_ONE, &namespace, None),
         ("GET", D1, "", None),
         ("GET", D1_ONE, &database, None),
-        ("PUT", D1_ONE, &database, Some(&mode)),
-        ("PATCH", D1_ONE, &database, Some(&mode)),
+        ("PUT", D1_ONE, &database, Some(&replication)),
+        ("PATCH", D1_ONE, &database, Some(&replication)),
         ("DELETE", D1_ONE, &database, None),
         ("GET", R2, "", None),
         ("GET", R2_ONE, "app", None),

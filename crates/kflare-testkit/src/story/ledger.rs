@@ -52,6 +52,9 @@ pub struct Holdings {
     pub tunnels: BTreeMap<String, Value>,
 }
 
+/// Things of a kind, by id.
+type Things = BTreeMap<String, Value>;
+
 impl Holdings {
     /// What there is now.
     pub fn of(cloudflare: &Simulator) -> Self {
@@ -83,7 +86,7 @@ impl Holdings {
 
 impl Holdings {
     /// Each kind of thing, before and after.
-    fn beside<'a>(&'a self, after: &'a Self) -> [(&'a BTreeMap<String, Value>, &'a BTreeMap<String, Value>); 4] {
+    fn beside<'a>(&'a self, after: &'a Self) -> [(&'a Things, &'a Things); 4] {
         [
             (&self.zones, &after.zones),
             (&self.records, &after.records),
