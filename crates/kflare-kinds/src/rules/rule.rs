@@ -195,6 +195,6 @@ mod tests {
             );
         }
         // It is written at Cloudflare and must never change.
-        assert_eq!(of("WAFCustomRule", "web", "a"), marks[0]);
+        assert_eq!(marks[0], "kflare_bd9e1d6d6f2b42b2168b780a6829b552");
     }
 }
