@@ -86,7 +86,7 @@ mod tests {
             ["too", "yes"]
         );
         assert_eq!(
-            names(r####"http.host matches r"\$no" and http.host matches r#"" $no "#  and ip.src in $yes"####),
+            names(r##"http.host matches r"\$no" and http.host matches r#"" $no "#  and ip.src in $yes"##),
             ["yes"]
         );
         // A raw text that ends with a backslash ends nevertheless.
@@ -96,7 +96,7 @@ mod tests {
         );
         // A text without an end is all text.
         assert_eq!(names(r#"http.host eq "$no"#), Vec::<String>::new());
-        assert_eq!(names(r####"http.host eq r##"$no"# $no"####), Vec::<String>::new());
+        assert_eq!(names(r###"http.host eq r##"$no"# $no"###), Vec::<String>::new());
         // A field whose name ends with r begins no raw text.
         assert_eq!(names(r#"user"\" $no" $yes"#), ["yes"]);
     }

@@ -4,6 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "values are made where they are handed over"
+)]
 fn spec(value: Value) -> TunnelConfigurationSpec {
     serde_json::from_value(value).unwrap()
 }

@@ -1,5 +1,10 @@
-//! What the three kinds do, with the whole engine on a virtual clock: every test is one world with its own API server and its
+//! What the kinds do, with the whole engine on a virtual clock: every test is one world with its own API server and its
 //! own Cloudflare, and rules out one kind of fault.
+
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "manifests are made where they are handed over"
+)]
 
 #[cfg(test)]
 mod absence;

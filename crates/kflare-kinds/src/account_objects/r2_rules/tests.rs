@@ -2,6 +2,10 @@ use serde_json::{Value, json};
 
 use super::*;
 
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "values are made where they are handed over"
+)]
 fn spec(rules: Value) -> R2BucketSpec {
     let mut spec = json!({ "accountRef": { "name": "a" }, "name": "assets" });
     spec.as_object_mut().unwrap().extend(rules.as_object().unwrap().clone());
