@@ -36,6 +36,7 @@ fn stores() -> Api {
                 TokenSeed::of_account(&token("stores"), "One", rights(true)),
                 TokenSeed::of_account(&token("reader"), "One", rights(false)),
                 TokenSeed::of_account(&token("two"), "Two", rights(true)),
+                TokenSeed::of_account(&token("zones"), "One", grants(&[(Area::Zone, true)])),
             ],
             ..Seed::default()
         })
@@ -462,7 +463,7 @@ async fn permissions_are_those_of_the_product_and_the_account() {
             (403, 10000),
             "{path}"
         );
-        assert_eq!(api.as_token("all").get(&path).await.refusal(), (403, 10000), "{path}");
+        assert_eq!(api.as_token("zones").get(&path).await.refusal(), (403, 10000), "{path}");
         assert_eq!(api.as_token("two").get(&path).await.refusal(), (403, 10000), "{path}");
     }
     let elsewhere = format!("/accounts/{OTHER_ACCOUNT}/storage/kv/namespaces");

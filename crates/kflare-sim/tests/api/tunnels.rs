@@ -13,6 +13,7 @@ pub fn api() -> Api {
         tokens: vec![
             TokenSeed::of_user(&token("tunnels"), grants(&[(Area::Tunnel, true)])),
             TokenSeed::of_user(&token("reader"), grants(&[(Area::Tunnel, false)])),
+            TokenSeed::of_user(&token("zones"), grants(&[(Area::Zone, true)])),
         ],
         ..Seed::default()
     };
@@ -287,7 +288,7 @@ async fn permissions() {
         (403, 10_000)
     );
     assert_eq!(create(&reader, "other").await.refusal(), (403, 10_000));
-    let zones_only = api.as_token("all");
+    let zones_only = api.as_token("zones");
     assert_eq!(zones_only.get(&tunnels()).await.refusal(), (403, 10_000));
 }
 
