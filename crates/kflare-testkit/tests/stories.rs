@@ -132,7 +132,7 @@ fn stories_leave_nothing_out() {
             }
         }
     }
-    assert_eq!(seen.len(), 20, "{seen:?}");
+    assert_eq!(seen.len(), 22, "{seen:?}");
     assert_eq!(types.len(), RecordType::ALL.len(), "{types:?}");
     // All that the simulator has, `status` twice under one name.
     assert_eq!(kinds_of_faults.len(), 9, "{kinds_of_faults:?}");
