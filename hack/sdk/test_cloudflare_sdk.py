@@ -47,8 +47,7 @@ def seed(base):
         {
             "accounts": [{"id": ACCOUNT, "name": "SDK test"}],
             "tokens": [
-                {"value": f"{WORD}-user", "permissions": [zone, "dns.write", "account.read", *MORE]},
-                {"value": f"{WORD}-user", "permissions": [zone, "dns.write", "account.read", "tunnel.write"]},
+                {"value": f"{WORD}-user", "permissions": [zone, "dns.write", "account.read", "tunnel.write", *MORE]},
                 {"value": f"{WORD}-account", "account": ACCOUNT, "permissions": [zone, "dns.write"]},
                 {"value": f"{WORD}-reader", "permissions": ["zone.read", "dns.read"]},
                 {"value": f"{WORD}-stores", "account": ACCOUNT, "permissions": ["kv.write", "r2.write", "d1.write"]},

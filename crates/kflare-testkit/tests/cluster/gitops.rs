@@ -57,6 +57,12 @@ pub fn localized(tenant: &Tenant<'_>, folder: &str, files: &[&str]) -> String {
                         rule["hostname"] = json!(host);
                     }
                 }
+                Kind::WorkerRoute => {
+                    let pattern = object["spec"]["pattern"].as_str().unwrap();
+                    let pattern = pattern.replace("example.com", &tenant.domain);
+                    object["spec"]["pattern"] = json!(pattern);
+                    object["spec"]["zoneRef"]["name"] = json!(ZONE);
+                }
                 _ if object["spec"]["accountRef"].is_object() => {
                     object["spec"]["accountRef"]["name"] = json!(tenant.account);
                 }
@@ -92,6 +98,7 @@ async fn apply(tenant: &Tenant<'_>, manifest: &DynamicObject) -> DynamicObject {
 async fn samples_are_applied_again_without_conflict_or_change_and_kflare_owns_only_its_own_fields() {
     scenario("argocd", async |tenant| {
         tenant.create_secret().await;
+        tenant.create_input("hello-secrets", "api-key").await;
         let manifests = samples(tenant);
         let mut kinds: Vec<String> = manifests
             .iter()

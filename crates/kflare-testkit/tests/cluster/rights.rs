@@ -18,6 +18,8 @@ async fn the_controller_may_not_do_what_it_never_does() {
             ["patch", "zones.kflare.dev"],
             ["watch", "dnsrecords.kflare.dev"],
             ["get", "secrets"],
+            // Those that WorkerScripts read.
+            ["get", "configmaps"],
             // Those that Tunnels yield. RBAC cannot say which; that no other is touched is another test's matter.
             ["create", "secrets"],
             ["delete", "secrets"],
@@ -31,7 +33,7 @@ async fn the_controller_may_not_do_what_it_never_does() {
             ["update", "secrets"],
             ["deletecollection", "secrets"],
             ["get", "pods"],
-            ["get", "configmaps"],
+            ["patch", "configmaps"],
             ["patch", "namespaces"],
             ["create", "clusterroles.rbac.authorization.k8s.io"],
             ["impersonate", "users"],

@@ -255,6 +255,13 @@ impl<'a> Tenant<'a> {
         self.secrets().create(&by_user(), &secret).await.unwrap();
     }
 
+    /// Creates a Secret with one key, for a resource that reads it.
+    pub async fn create_input(&self, name: &str, key: &str) {
+        let secret = json!({ "metadata": { "name": name }, "data": { key: encode("what is bound") } });
+        let secret = serde_json::from_value(secret).unwrap();
+        self.secrets().create(&by_user(), &secret).await.unwrap();
+    }
+
     pub fn account_spec(&self) -> Value {
         let secret = json!({ "name": SECRET, "namespace": self.home() });
         json!({ "accountID": self.account_id, "tokenSecretRef": secret })
