@@ -96,7 +96,7 @@ mod tests {
         );
         // A text without an end is all text.
         assert_eq!(names(r#"http.host eq "$no"#), Vec::<String>::new());
-        assert_eq!(names(r###"http.host eq r##"$no"# $no"###), Vec::<String>::new());
+        assert_eq!(names("http.host eq r##\"$no\"# $no"), Vec::<String>::new());
         // A field whose name ends with r begins no raw text.
         assert_eq!(names(r#"user"\" $no" $yes"#), ["yes"]);
     }

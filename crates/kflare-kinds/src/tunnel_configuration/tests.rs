@@ -12,6 +12,10 @@ fn spec(value: Value) -> TunnelConfigurationSpec {
     serde_json::from_value(value).unwrap()
 }
 
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "values are made where they are handed over"
+)]
 fn object(value: Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap()
 }
