@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{RuleBase, RuleStatus};
-use crate::schema::tidy;
+use crate::schema::{immutable_optional, tidy};
 
 /// What the user wants of a managed ruleset.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -40,7 +40,11 @@ use crate::schema::tidy;
 )]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = tidy)]
-#[x_kube(validation = one_name())]
+#[x_kube(
+    validation = one_name(),
+    validation = immutable_optional("ruleset"),
+    validation = immutable_optional("rulesetID")
+)]
 pub struct ManagedRulesetSpec {
     /// What every rule says.
     #[serde(flatten)]

@@ -2,9 +2,12 @@
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Namespace;
+use kflare_api::names;
+use kflare_sim::ForeignCall;
 use kflare_testkit::control_plane::{ControlPlane, ControlPlaneOptions, Controllers};
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
 
 use crate::harness::tenant::ZONE;
 use crate::harness::{Kind, Replica, ReplicaOptions, Site, Tenant, play, scenario, site};
@@ -209,4 +212,77 @@ async fn a_whole_namespace_is_deleted_with_everything_in_it() {
     })
     .await;
     replica.stopped().await.unwrap();
+}
+
+/// Applies an example, its documents last first, waits for everything in it, and deletes it in one go.
+async fn come_and_go(tenant: &Tenant<'_>, example: &str, files: &[&str]) {
+    let folder = format!("examples/{example}");
+    let text = crate::gitops::localized(tenant, &folder, files);
+    let mut documents: Vec<&str> = text.split("---\n").filter(|it| !it.trim().is_empty()).collect();
+    documents.reverse();
+    let text = documents.join("---\n");
+    let kubectl = &tenant.site.kubectl;
+    tenant.create_secret().await;
+    kubectl.feed(&["apply", "-f", "-"], &text).await.unwrap();
+    for document in &documents {
+        let object: Value = serde_json::from_str(document).unwrap();
+        let kind = object["kind"].as_str().unwrap();
+        if object["apiVersion"] == names::API_VERSION {
+            let name = object["metadata"]["name"].as_str().unwrap();
+            tenant.until_ready(Kind::named(kind), name).await;
+        }
+    }
+    kubectl
+        .feed(&["delete", "--timeout=60s", "-f", "-"], &text)
+        .await
+        .unwrap();
+    tenant.delete_secret().await;
+    until_nothing_is_left(tenant).await;
+}
+
+/// What the account holds at a path of the API.
+fn held(tenant: &Tenant<'_>, path: &str) -> Value {
+    let call = ForeignCall::new("GET", format!("/accounts/{}/{path}", tenant.account_id));
+    tenant.site.cloudflare.foreign_call(&call).unwrap()
+}
+
+#[tokio::test]
+async fn waf_and_redirects_come_and_go_in_any_order() {
+    scenario("waf", async |tenant| {
+        come_and_go(
+            tenant,
+            "waf-and-redirects",
+            &["account.yaml", "zone.yaml", "rules.yaml"],
+        )
+        .await;
+        assert_eq!(held(tenant, "rules/lists"), json!([]));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_worker_with_kv_comes_and_goes_in_any_order() {
+    scenario("worker", async |tenant| {
+        come_and_go(tenant, "worker-with-kv", &["account.yaml", "zone.yaml", "worker.yaml"]).await;
+        assert_eq!(held(tenant, "workers/scripts"), json!([]));
+        assert_eq!(held(tenant, "storage/kv/namespaces"), json!([]));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn r2_and_d1_come_and_go_and_the_database_that_is_to_stay_stays() {
+    scenario("storage", async |tenant| {
+        come_and_go(tenant, "r2-and-d1", &["account.yaml", "storage.yaml"]).await;
+        assert_eq!(held(tenant, "storage/kv/namespaces"), json!([]));
+        let left = held(tenant, "d1/database");
+        assert_eq!(left.as_array().unwrap().len(), 1, "{left}");
+        let buckets = ForeignCall::new("GET", format!("/accounts/{}/r2/buckets", tenant.account_id));
+        let buckets = tenant
+            .site
+            .cloudflare
+            .foreign_call(&buckets.header("cf-r2-jurisdiction", "eu"));
+        assert_eq!(buckets.unwrap()["buckets"], json!([]));
+    })
+    .await;
 }
