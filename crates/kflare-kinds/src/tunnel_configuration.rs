@@ -153,8 +153,9 @@ impl Adapter for ConfigurationAdapter {
     }
 
     async fn find(&self, client: &Client, scope: &str, _key: &NaturalKey) -> Result<Vec<Remote>, Error> {
-        let found = read(client, scope).await?;
-        let found = found.and_then(|configuration| remote(place(scope).1, configuration));
+        // That there is none means that the tunnel is gone: nothing can be made in it.
+        let (account_id, tunnel_id) = place(scope);
+        let found = remote(tunnel_id, tunnels::configuration(client, account_id, tunnel_id).await?);
         // What a deletion leaves is nobody's configuration.
         Ok(found
             .into_iter()

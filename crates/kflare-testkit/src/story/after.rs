@@ -307,6 +307,15 @@ impl Sight<'_> {
             {
                 true
             }
+            // The same goes for the tunnel of a configuration.
+            "TerminalError"
+                if self
+                    .tunnel_of(resource)
+                    .and_then(recorded_id)
+                    .is_some_and(|id| !self.holdings.tunnels.contains_key(id)) =>
+            {
+                true
+            }
             "InvalidSpec" | "TerminalError" => refused(),
             "Observing" => annotation(resource, names::MODE) == Some("observe"),
             // Whoever fought has rested for hours, unless it is another cluster.

@@ -195,6 +195,15 @@ impl Ledger {
                 }
                 book.makers.insert(id.clone(), Maker::Foreign);
                 book.foreign.insert(id.clone(), object.clone());
+                // Whoever was asked to take it has it, whatever it is called now.
+                if let Some(before) = known.get(id).map(remote_identity) {
+                    let (kind, name) = remote_identity(object);
+                    for cluster in 0..self.clusters.len() {
+                        if book.consents.contains(&(cluster, before.0.clone(), before.1.clone())) {
+                            book.consents.insert((cluster, kind.clone(), name.clone()));
+                        }
+                    }
+                }
             }
             for id in known.keys().filter(|id| !all.contains_key(*id)) {
                 book.foreign.remove(id);
@@ -274,10 +283,13 @@ impl Ledger {
             .collect()
     }
 
-    /// Whether users of the cluster asked to keep such an object.
+    /// Whether users of the cluster asked to keep such an object. Of KV namespaces Cloudflare does not say when they were made:
+    /// what one resource's interrupted create left behind may be what another was asked to adopt, and then it stays.
     pub fn may_be_kept(&self, cluster: usize, object: &Value) -> bool {
         let (kind, name) = remote_identity(object);
-        self.book().retained.contains(&(cluster, kind, name))
+        let book = self.book();
+        let adopted = kind == "KVNamespace" && book.consents.contains(&(cluster, kind.clone(), name.clone()));
+        adopted || book.retained.contains(&(cluster, kind, name))
     }
 
     /// Every change that controllers of a cluster made since a moment.

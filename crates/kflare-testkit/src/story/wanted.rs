@@ -1,11 +1,14 @@
 //! What a record is to be at Cloudflare: found out by asking an empty simulator for it, not the code under test.
 
+use kflare_api::Tunnel;
 use kflare_sim::{AccountSeed, Plan, Seed, SimConfig, Simulator, ZoneSeed};
 use serde_json::{Value, json};
 
 use super::ledger::{Holdings, domain_of, text};
 use super::perform::Stage;
 use super::vocabulary::{body, snake_case};
+use crate::memory_api::ObjectId;
+use crate::simulation::NAMESPACE;
 
 /// The record as Cloudflare shows it right after it was created from the spec, or why it refuses it.
 pub fn wanted(stage: &Stage, holdings: &Holdings, resource: &Value) -> Result<Value, String> {
@@ -30,7 +33,14 @@ pub fn wanted(stage: &Stage, holdings: &Holdings, resource: &Value) -> Result<Va
     let mut body = body(&resource["spec"]);
     if let Some(name) = resource["spec"]["tunnelRef"]["name"].as_str() {
         let tunnel = holdings.tunnels.values().find(|tunnel| tunnel["name"] == *name);
-        let id = tunnel.map(|tunnel| text(&tunnel["id"])).unwrap_or_default();
+        // A tunnel that is gone, and that may not be made again, has the id that its resource remembers.
+        let remembered = || {
+            let tunnel = ObjectId::namespaced::<Tunnel>(NAMESPACE, name);
+            let found = stage.clusters.iter().find_map(|world| world.api.get(&tunnel));
+            found.map(|tunnel| text(&tunnel["status"]["cloudflareMetadata"]["tunnelID"]))
+        };
+        let id = tunnel.map(|tunnel| text(&tunnel["id"])).or_else(remembered);
+        let id = id.unwrap_or_default();
         body.insert("content".to_owned(), json!(format!("{id}.cfargotunnel.com")));
     }
     if !body.contains_key("ttl") {
