@@ -278,7 +278,9 @@ impl Sight<'_> {
             self.all.iter().any(|other| {
                 target_of(other) != target_of(resource)
                     && recorded_id(other).is_some()
-                    && identity(other) == (kind.clone(), name.clone())
+                    // One that is still to be renamed has the object under the name that is wanted here.
+                    && (identity(other) == (kind.clone(), name.clone())
+                        || others.iter().any(|it| it["id"].as_str() == recorded_id(other)))
             })
         };
         let refused = || resource["kind"] == "DNSRecord" && wanted(self.stage, self.holdings, resource).is_err();
