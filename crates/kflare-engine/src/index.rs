@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use jiff::Timestamp;
 use kflare_api::names;
 
 use crate::{
@@ -166,28 +167,25 @@ impl Index {
         let account = self.account_of(from).ok();
         let same_account = self.aliases.holders(kind, alias);
         let same_account = same_account.filter(|key| self.account_of(key).ok() == account);
-        let rank = |key: &&ObjectKey| {
-            let object = self.objects.get(*key);
-            let recorded = object.is_some_and(|object| self.recorded_id(object).is_some());
-            (!recorded, object.and_then(|object| object.created), (*key).clone())
-        };
-        same_account.min_by_key(rank).cloned()
+        same_account.min_by_key(|key| self.seniority(key)).cloned()
     }
 
     /// The resource that is to have the one object of the container of `key`: one that has it recorded, else the oldest.
     pub fn singleton_holder(&self, key: &ObjectKey) -> Option<ObjectKey> {
         let parent = self.referents.get(key)?.first()?;
-        let rank = |key: &&ObjectKey| {
-            let object = self.objects.get(*key);
-            let recorded = object.is_some_and(|object| self.recorded_id(object).is_some());
-            (!recorded, object.and_then(|object| object.created), (*key).clone())
-        };
         let all = self
             .referrers
             .get(parent)?
             .iter()
             .filter(|other| other.kind == key.kind);
-        all.min_by_key(rank).cloned()
+        all.min_by_key(|key| self.seniority(key)).cloned()
+    }
+
+    /// Orders resources that are meant by the same words: first one that has an object recorded, then the oldest.
+    fn seniority(&self, key: &ObjectKey) -> (bool, Option<Timestamp>, ObjectKey) {
+        let object = self.objects.get(key);
+        let recorded = object.is_some_and(|object| self.recorded_id(object).is_some());
+        (!recorded, object.and_then(|object| object.created), key.clone())
     }
 
     /// The resources that refer to `key`, directly or through others.

@@ -7,6 +7,7 @@ pub mod account_objects;
 pub mod dns;
 pub mod dns_record;
 pub mod ip_list;
+mod json;
 pub mod managed_transform;
 pub mod network;
 pub mod rules;

@@ -10,9 +10,9 @@ use kflare_engine::{
     Adapter, Change, Deleted, Desired, KindDescriptor, Listing, NaturalKey, Parents, Reference, Remote, Site,
     SpecError, Stored, errors::Class, kind::ClaimNames, plan::FieldRules,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::dns::zone_name;
+use crate::{dns::zone_name, json::present};
 
 /// The zone exists, in this or another account that Cloudflare knows.
 const EXISTS: i64 = 1061;
@@ -81,14 +81,6 @@ fn remote(zone: zones::Zone) -> Remote {
         created: zone.created_on,
         metadata: present(metadata),
         ..Remote::default()
-    }
-}
-
-/// The fields that are not null.
-fn present(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
-        _ => Map::new(),
     }
 }
 

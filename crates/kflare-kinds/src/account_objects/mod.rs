@@ -9,7 +9,8 @@ mod r2_rules;
 use kflare_api::common::ResourceRef;
 use kflare_cloudflare::Error;
 use kflare_engine::{Deleted, NaturalKey, Reference};
-use serde_json::{Map, Value};
+
+use crate::json::present;
 
 /// The identity of the object of this name.
 fn key(name: &str) -> NaturalKey {
@@ -21,14 +22,6 @@ fn key(name: &str) -> NaturalKey {
 
 fn references(account: &ResourceRef) -> Vec<Reference> {
     vec![Reference::new("accountRef", "CloudflareAccount", &account.name)]
-}
-
-/// The fields that are not null: Cloudflare refuses null where it means absence.
-fn present(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
-        _ => Map::new(),
-    }
 }
 
 /// Whether Cloudflare says that the object does not exist: 404 with the code of the product. Another 404 may be about the

@@ -4,6 +4,8 @@ use kflare_api::tunnel_configuration::{Access, IngressRule, OriginRequest, Tunne
 use kflare_engine::{SpecError, policy::parse_duration};
 use serde_json::{Map, Value, json};
 
+use crate::json::present;
+
 /// What answers where nothing else does.
 const NOT_FOUND: &str = "http_status:404";
 
@@ -113,14 +115,6 @@ fn wanted_access(access: &Access) -> Value {
         wanted.insert("audTag".to_owned(), json!(access.aud_tag));
     }
     Value::Object(wanted)
-}
-
-/// The fields that are not null.
-fn present(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
-        _ => Map::new(),
-    }
 }
 
 /// A document of Cloudflare's in the form of [`wanted`]: what a spec cannot name is left out, and so is what says nothing.

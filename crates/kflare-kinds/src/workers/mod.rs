@@ -6,12 +6,4 @@ pub mod route;
 pub mod script;
 mod settings;
 
-use serde_json::{Map, Value};
-
-/// The fields that are not null.
-fn present(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
-        _ => Map::new(),
-    }
-}
+use crate::json::present;
