@@ -20,7 +20,7 @@ use crate::{
     decide::Claims,
     index::{CollectionKey, Index, Kinds, Wake},
     intent::Intent,
-    kind::Kind,
+    kind::{Kind, KindDescriptor, Remote},
     metrics::Metrics,
     mutation::{self, Mutation},
     object::{Object, ObjectKey, Recorded},
@@ -354,6 +354,9 @@ impl Drop for Parked<'_> {
 /// The claims of the store, as one resource sees them.
 pub(crate) struct ClaimsFor<'a> {
     pub context: &'a Context,
+    pub descriptor: &'a KindDescriptor,
+    /// That of the collection's account; none: nothing is asked about intents.
+    pub client: Option<&'a Client>,
     pub collection: &'a CollectionKey,
     pub asking: &'a ObjectKey,
 }
@@ -364,5 +367,16 @@ impl Claims for ClaimsFor<'_> {
             return None;
         }
         self.context.index().holder(self.collection, id, self.asking)
+    }
+
+    fn announcer(&self, remote: &Remote) -> Option<ObjectKey> {
+        let client = self.client?;
+        let announcers = self.context.index().announcers(self.collection, &remote.key.group);
+        let others = announcers.iter().filter(|other| other.key != *self.asking);
+        let made = others.filter(|other| {
+            let intent = self.context.recorded(other, client).intent;
+            intent.is_some_and(|it| it.made(remote, self.descriptor.nature, client.server_time()))
+        });
+        made.map(|other| other.key.clone()).next()
     }
 }

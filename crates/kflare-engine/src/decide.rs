@@ -27,6 +27,9 @@ pub struct Observed {
 pub trait Claims {
     /// The resource that manages `id`.
     fn holder(&self, id: &str) -> Option<ObjectKey>;
+
+    /// The resource whose create, not seen to the end, may have made `remote`.
+    fn announcer(&self, remote: &Remote) -> Option<ObjectKey>;
 }
 
 /// Everything a decision rests on.
@@ -138,7 +141,7 @@ fn decide_new(situation: &Situation<'_>) -> Plan {
         .copied()
         .find(|remote| remote.key.member == desired.key.member);
     if let Some(remote) = exact {
-        return match situation.claims.holder(&remote.id) {
+        return match taken(situation, remote) {
             Some(holder) => claimed(situation, &remote.id, &holder),
             None => decide_existing(situation, remote),
         };
@@ -146,12 +149,12 @@ fn decide_new(situation: &Situation<'_>) -> Plan {
     let free: Vec<&Remote> = group
         .iter()
         .copied()
-        .filter(|it| situation.claims.holder(&it.id).is_none())
+        .filter(|it| taken(situation, it).is_none())
         .collect();
     match (group.as_slice(), free.as_slice(), adoption) {
         // One object of that group is all there can be, and somebody has it.
-        ([taken, ..], [], _) if desired.exclusive => match situation.claims.holder(&taken.id) {
-            Some(holder) => claimed(situation, &taken.id, &holder),
+        ([first, ..], [], _) if desired.exclusive => match taken(situation, first) {
+            Some(holder) => claimed(situation, &first.id, &holder),
             None => create(situation),
         },
         // There should be no more than one; where somebody has made more, none is added to them.
@@ -163,6 +166,13 @@ fn decide_new(situation: &Situation<'_>) -> Plan {
         (_, _, Adoption::Never | Adoption::AdoptOrCreate) => create(situation),
         (all, _, Adoption::Adopt | Adoption::IfMatching) => nothing_to_adopt(all.len()),
     }
+}
+
+/// The resource that manages `remote`, or is about to: adopted by another, what kflare has made for it would stay behind when
+/// both are deleted.
+fn taken(situation: &Situation<'_>, remote: &Remote) -> Option<ObjectKey> {
+    let claims = situation.claims;
+    claims.holder(&remote.id).or_else(|| claims.announcer(remote))
 }
 
 fn create(situation: &Situation<'_>) -> Plan {

@@ -93,6 +93,8 @@ pub struct Index {
     protected: BTreeSet<SecretKey>,
     namespaces: BTreeMap<Arc<str>, BTreeMap<String, String>>,
     standing_back: BTreeSet<ObjectKey>,
+    /// Resources with an intent, by collection, container and group of what it announces. A few, for a short time.
+    announced: BTreeMap<(Arc<str>, String, String), BTreeSet<ObjectKey>>,
     yielded: YieldedSecrets,
 }
 
@@ -113,12 +115,13 @@ impl Index {
             protected: BTreeSet::new(),
             namespaces: BTreeMap::new(),
             standing_back: BTreeSet::new(),
+            announced: BTreeMap::new(),
             yielded: YieldedSecrets::default(),
         }
     }
 
     /// How much each part of the view holds.
-    pub fn sizes(&self) -> [(&'static str, usize); 10] {
+    pub fn sizes(&self) -> [(&'static str, usize); 11] {
         [
             ("resources", self.objects.len()),
             (
@@ -131,6 +134,7 @@ impl Index {
             ("protected_secrets", self.protected.len()),
             ("namespaces", self.namespaces.len()),
             ("standing_back", self.standing_back.len()),
+            ("announced", self.announced.len()),
             ("inputs", self.inputs.len()),
             ("yielded_secrets", self.yielded.size()),
         ]
@@ -289,6 +293,24 @@ impl Index {
             .into_iter()
             .flatten()
             .filter(|key| self.is_in(key, collection))
+    }
+
+    /// The resources that have announced, rightfully or not, to make an object of that group.
+    pub fn announcers(&self, collection: &CollectionKey, group: &str) -> Vec<Arc<Object>> {
+        let place = (
+            collection.collection.clone(),
+            collection.scope.to_string(),
+            group.to_owned(),
+        );
+        let keys = self.announced.get(&place).into_iter().flatten();
+        keys.filter_map(|key| self.get(key)).collect()
+    }
+
+    fn announced_place(&self, object: &Object) -> Option<(Arc<str>, String, String)> {
+        object.annotation(names::CREATE_INTENT)?;
+        let descriptor = self.kinds.get(&object.key.kind)?.descriptor();
+        let intent = object.recorded(descriptor.id_field()).intent?;
+        Some((descriptor.collection.as_ref().into(), intent.scope, intent.group))
     }
 
     /// Whether a resource has recorded no container, or this one.
@@ -536,6 +558,9 @@ impl Index {
                 .or_default()
                 .insert(object.key.clone());
         }
+        if let Some(place) = self.announced_place(object) {
+            self.announced.entry(place).or_default().insert(object.key.clone());
+        }
         self.yielded.link(kind.as_ref(), object);
         if descriptor.provides_credential
             && let Ok(Some(source)) = kind.credential(&object.spec.value())
@@ -564,6 +589,9 @@ impl Index {
                     self.claims.remove(&slot);
                 }
             }
+        }
+        if let Some(place) = self.announced_place(object) {
+            remove_from(&mut self.announced, &place, &object.key);
         }
         if let Some(collection) = self.collection_of(object) {
             remove_from(&mut self.collections, &collection, &object.key);

@@ -13,7 +13,7 @@ use crate::{
     credentials::Credentials,
     decide::{Claims, Observed, Situation, decide, decide_deletion},
     index::{CollectionKey, Index, Kinds},
-    kind::{Kind, Lifecycle},
+    kind::{Kind, Lifecycle, Remote},
     object::{Object, ObjectKey},
     observe::{FEW, Look, Proof, observe},
     order::Arrangement,
@@ -74,6 +74,11 @@ struct NoClaims<'a> {
 impl Claims for NoClaims<'_> {
     fn holder(&self, id: &str) -> Option<ObjectKey> {
         self.index.holder(self.collection, id, self.asking)
+    }
+
+    /// What tells an intent from a copy of one is a Secret, and manifests have none.
+    fn announcer(&self, _remote: &Remote) -> Option<ObjectKey> {
+        None
     }
 }
 

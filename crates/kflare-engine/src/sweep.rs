@@ -7,7 +7,6 @@ use std::{
     time::Duration,
 };
 
-use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::{
@@ -256,7 +255,7 @@ fn needs_pass(context: &Context, key: &CollectionKey, object: &Arc<Object>) -> b
         placement,
         ..Observed::default()
     };
-    match decide_with(context, kind, &object, &prepared, &observed, &recorded, Timestamp::MIN) {
+    match decide_with(context, kind, &object, &prepared, &observed, &recorded, None) {
         Plan::NoOp { .. }
             if object.is_ready_at_generation()
                 && settled(&object, kind)

@@ -25,12 +25,25 @@ use serde_json::{Map, Value, json};
 
 const SCOPE: &str = "zone-1";
 
-struct Holders(BTreeMap<String, ObjectKey>);
+/// Who manages what, and who has announced it.
+#[derive(Default)]
+struct Holders {
+    managed: BTreeMap<String, ObjectKey>,
+    announced: BTreeMap<String, ObjectKey>,
+}
 
 impl Claims for Holders {
     fn holder(&self, id: &str) -> Option<ObjectKey> {
-        self.0.get(id).cloned()
+        self.managed.get(id).cloned()
     }
+
+    fn announcer(&self, remote: &Remote) -> Option<ObjectKey> {
+        self.announced.get(&remote.id).cloned()
+    }
+}
+
+fn another() -> ObjectKey {
+    ObjectKey::new("DNSRecord", Some("other"), "holder")
 }
 
 fn key(member: &str) -> NaturalKey {
@@ -76,7 +89,7 @@ fn case() -> Case {
         recorded: Recorded::default(),
         adoption: Adoption::Never,
         exclusive: false,
-        holders: Holders(BTreeMap::new()),
+        holders: Holders::default(),
         fields: FieldRules::default(),
         nature: Nature::default(),
         now: at(1_000),
@@ -101,9 +114,13 @@ impl Case {
     }
 
     fn held(mut self, id: &str) -> Self {
-        self.holders
-            .0
-            .insert(id.into(), ObjectKey::new("DNSRecord", Some("other"), "holder"));
+        self.holders.managed.insert(id.into(), another());
+        self
+    }
+
+    /// Another resource may have made it by a create that was not seen to the end.
+    fn announced(mut self, id: &str) -> Self {
+        self.holders.announced.insert(id.into(), another());
         self
     }
 
@@ -234,6 +251,21 @@ fn table() {
             "equal exists, held",
             case().seen([same("x")]).held("x").adoption(Adopt),
             "blocked AlreadyClaimed",
+        ),
+        (
+            "equal exists, announced by another, adopt",
+            case().seen([same("x")]).announced("x").adoption(Adopt),
+            "blocked AlreadyClaimed",
+        ),
+        (
+            "the only other member, announced by another",
+            case().seen([other("x")]).announced("x").adoption(AdoptOrCreate),
+            "create",
+        ),
+        (
+            "announced by another too, but recorded",
+            case().recorded(same("r1")).announced("r1"),
+            "unchanged r1",
         ),
         ("another member of the set", case().seen([other("x")]), "create"),
         (

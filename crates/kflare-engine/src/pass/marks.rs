@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{Pass, Work, store_failure};
 use crate::{
     clock::whole_seconds,
+    context::Try,
     errors::{Class, Failure},
     intent::Intent,
     mutation::{self, Mutation},
@@ -15,7 +16,8 @@ use crate::{
 };
 
 impl Pass<'_> {
-    /// Our finalizer and the intent, in one write: from here on neither a crash nor a lost reply can orphan the object.
+    /// Our finalizer and the intent, in one write: from here on neither a crash nor a lost reply can orphan the object. If the
+    /// write fails, stored or not, nothing is created by it.
     pub(super) async fn announce(&self, object: &Arc<Object>, work: &Work) -> Result<(Arc<Object>, Intent), Failure> {
         let Work { prepared, client } = work;
         let at = whole_seconds(client.server_time());
@@ -23,7 +25,7 @@ impl Pass<'_> {
         let mut intent = Intent::new(at, &prepared.scope, &prepared.account.name, &prepared.desired, rules);
         // An earlier try that may have been carried out is still ours.
         let standing = self.context.recorded(object, client).intent;
-        if let Some(standing) = standing.filter(|it| it.is_same_object(&intent)) {
+        if let Some(standing) = standing.as_ref().filter(|it| it.is_same_object(&intent)) {
             intent.from = standing.from;
         }
         intent.seal = client.seal(&intent.sealed_text(&object.uid)).unwrap_or_default();
@@ -38,7 +40,12 @@ impl Pass<'_> {
             .cluster
             .patch_metadata(object, metadata)
             .await
-            .map_err(store_failure)?;
+            .map_err(|error| {
+                if standing.is_none() {
+                    self.context.note_try(object, &intent, Some(Try::Unsent));
+                }
+                store_failure(error)
+            })?;
         Ok((self.context.wrote(written), intent))
     }
 

@@ -228,8 +228,15 @@ impl Pass<'_> {
             let arrangement = self.context.arrangement(&prepared.collection, object);
             observed.placement = arrangement.placement(&object.key);
         }
-        let now = client.server_time();
-        let plan = decide_with(self.context, self.kind, object, prepared, &observed, &recorded, now);
+        let plan = decide_with(
+            self.context,
+            self.kind,
+            object,
+            prepared,
+            &observed,
+            &recorded,
+            Some(client),
+        );
         // While nothing is done about it, the condition says so, once.
         if recorded.id.is_some()
             && observed.recorded.is_none()
@@ -585,7 +592,8 @@ fn prepared_observes(prepared: &Prepared) -> bool {
     prepared.policy.mode == Mode::Observe && !mutation::is(Mutation::ObserveIgnored)
 }
 
-/// The decision about `object`, given what was observed.
+/// The decision about `object`, given what was observed. Without a client, as for what is recorded and seen, nothing is asked
+/// about intents.
 pub(crate) fn decide_with(
     context: &Context,
     kind: &dyn Kind,
@@ -593,12 +601,12 @@ pub(crate) fn decide_with(
     prepared: &Prepared,
     observed: &Observed,
     recorded: &Recorded,
-    now: Timestamp,
+    client: Option<&Client>,
 ) -> Plan {
     let descriptor = kind.descriptor();
     decide(&Situation {
         descriptor,
-        now,
+        now: client.map_or(Timestamp::MIN, Client::server_time),
         desired: &prepared.desired,
         observed,
         recorded,
@@ -606,6 +614,8 @@ pub(crate) fn decide_with(
         adoption: prepared.policy.adoption,
         claims: &ClaimsFor {
             context,
+            descriptor,
+            client,
             collection: &prepared.collection,
             asking: &object.key,
         },

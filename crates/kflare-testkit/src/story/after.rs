@@ -248,7 +248,7 @@ impl Sight<'_> {
         let Some(record) = self.holdings.records.get(id) else {
             return self.untrue(resource, "is Ready and its record does not exist");
         };
-        match wanted(self.stage, self.holdings, resource) {
+        match self.wanted(resource) {
             Err(refusal) => self.untrue(resource, &format!("is Ready although Cloudflare refuses it: {refusal}")),
             Ok(wanted) => {
                 let differences = differences(&resource["spec"], &wanted, record);
@@ -283,7 +283,7 @@ impl Sight<'_> {
                         || others.iter().any(|it| it["id"].as_str() == recorded_id(other)))
             })
         };
-        let refused = || resource["kind"] == "DNSRecord" && wanted(self.stage, self.holdings, resource).is_err();
+        let refused = || resource["kind"] == "DNSRecord" && self.wanted(resource).is_err();
         let holds = match reason {
             // A title can be taken also by a rename.
             "AlreadyExists" => (policy.is_none() || id.is_some()) && !others.is_empty(),
@@ -331,6 +331,10 @@ impl Sight<'_> {
         let name = &resource["spec"]["tunnelRef"]["name"];
         let mut all = self.all.iter();
         all.find(|it| it["kind"] == "Tunnel" && it["metadata"]["name"] == *name)
+    }
+
+    fn wanted(&self, resource: &Value) -> Result<Value, String> {
+        wanted(&self.stage.clusters, &self.stage.setting, self.holdings, resource)
     }
 
     fn zone_of(&self, resource: &Value) -> Option<&Value> {

@@ -2,6 +2,7 @@
 //! checked against while a story goes on.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use super::act::{Setting, Target};
 use super::perform::KINDS;
 use super::rule::{Rule, Violation};
 use super::stores;
+use super::twins;
 use super::vocabulary::full_name;
 use crate::life::Life;
 use crate::sim_transport::Witness;
@@ -109,6 +111,8 @@ pub struct Call {
     pub at: Duration,
     /// By which life of a controller.
     pub life: String,
+    /// Whether it only reads.
+    pub reads: bool,
     /// When its answer came, with its status and `retry-after`.
     pub answer: Option<(Duration, u16, Option<u64>)>,
 }
@@ -136,10 +140,31 @@ struct Book {
     /// When a cluster's controllers could not see what goes on.
     blind: Vec<(usize, Duration, Duration)>,
     rotations: Vec<Duration>,
+    /// What a cluster had made and others changed before it was recorded: it is no longer what was announced.
+    changed_early: BTreeSet<String>,
+    /// What others made just as a cluster had announced it, and when that was announced.
+    twins: BTreeMap<(usize, String), Duration>,
     corrections: BTreeMap<(String, String, String), Vec<(Duration, Value)>>,
     calls: BTreeMap<u64, Call>,
     writes: BTreeMap<usize, Vec<Write>>,
     violations: Vec<Violation>,
+}
+
+impl Book {
+    /// What users of these clusters said of the one type and name goes for the other too.
+    fn is_called(&mut self, clusters: Range<usize>, before: &(String, String), after: &(String, String)) {
+        if before == after {
+            return;
+        }
+        for said in [&mut self.consents, &mut self.retained] {
+            let also: Vec<_> = said
+                .iter()
+                .filter(|(cluster, kind, name)| clusters.contains(cluster) && (kind, name) == (&before.0, &before.1))
+                .map(|(cluster, ..)| (*cluster, after.0.clone(), after.1.clone()))
+                .collect();
+            said.extend(also);
+        }
+    }
 }
 
 /// A change that a controller made at Cloudflare.
@@ -185,9 +210,29 @@ impl Ledger {
             act(&world.cloudflare);
         }
         let after = self.holdings();
+        let now = self.now();
         let mut book = self.book();
         for (known, all) in before.beside(&after) {
+            for (id, object) in all.iter().filter(|(id, _)| !known.contains_key(*id)) {
+                for cluster in 0..self.clusters.len() {
+                    if let Some(age) = twins::announced(&self.clusters, cluster, &self.setting, &after, object) {
+                        book.twins.insert((cluster, id.clone()), now.saturating_sub(age));
+                    }
+                }
+            }
             for (id, object) in all {
+                // Whoever was asked to take or to keep it is still, whatever it is called now.
+                if let Some(before) = known.get(id) {
+                    book.is_called(
+                        0..self.clusters.len(),
+                        &remote_identity(before),
+                        &remote_identity(object),
+                    );
+                }
+                let recorded = || self.clusters.iter().any(|world| is_recorded(world, object));
+                if known.get(id).is_some_and(|before| before != object) && !recorded() {
+                    book.changed_early.insert(id.clone());
+                }
                 if known.contains_key(id)
                     && (known.get(id) == Some(object) || book.makers.get(id) != Some(&Maker::Foreign))
                 {
@@ -195,15 +240,6 @@ impl Ledger {
                 }
                 book.makers.insert(id.clone(), Maker::Foreign);
                 book.foreign.insert(id.clone(), object.clone());
-                // Whoever was asked to take it has it, whatever it is called now.
-                if let Some(before) = known.get(id).map(remote_identity) {
-                    let (kind, name) = remote_identity(object);
-                    for cluster in 0..self.clusters.len() {
-                        if book.consents.contains(&(cluster, before.0.clone(), before.1.clone())) {
-                            book.consents.insert((cluster, kind.clone(), name.clone()));
-                        }
-                    }
-                }
             }
             for id in known.keys().filter(|id| !all.contains_key(*id)) {
                 book.foreign.remove(id);
@@ -240,16 +276,9 @@ impl Ledger {
             .retain(|(life, ..), _| !life.starts_with(&lives));
     }
 
-    /// A user renamed what a resource asks for: what was said of the one name goes for the other.
+    /// A user of a cluster renamed what a resource asks for: what was said of the one name goes for the other.
     pub fn renamed(&self, cluster: usize, before: &(String, String), after: &(String, String)) {
-        let mut book = self.book();
-        let of = |(kind, name): &(String, String)| (cluster, kind.clone(), name.clone());
-        if book.consents.contains(&of(before)) {
-            book.consents.insert(of(after));
-        }
-        if book.retained.contains(&of(before)) {
-            book.retained.insert(of(after));
-        }
+        self.book().is_called(cluster..cluster + 1, before, after);
     }
 
     /// The controllers of a cluster cannot see, or not reliably, what goes on between now and then.
@@ -276,20 +305,23 @@ impl Ledger {
             let (kind, name) = remote_identity(object);
             (0..self.clusters.len()).all(|cluster| !book.consents.contains(&(cluster, kind.clone(), name.clone())))
         };
+        let twin =
+            |id: &String| (0..self.clusters.len()).any(|cluster| book.twins.contains_key(&(cluster, id.clone())));
         book.foreign
             .iter()
-            .filter(|(_, object)| free(object))
+            .filter(|(id, object)| free(object) && !twin(id))
             .map(|(id, object)| (id.clone(), object.clone()))
             .collect()
     }
 
-    /// Whether users of the cluster asked to keep such an object. Of KV namespaces Cloudflare does not say when they were made:
+    /// Whether users of the cluster asked to keep such an object, or others had made it theirs before it was recorded. Of KV namespaces Cloudflare does not say when they were made:
     /// what one resource's interrupted create left behind may be what another was asked to adopt, and then it stays.
     pub fn may_be_kept(&self, cluster: usize, object: &Value) -> bool {
         let (kind, name) = remote_identity(object);
         let book = self.book();
+        let changed = book.changed_early.contains(&text(&object["id"]));
         let adopted = kind == "KVNamespace" && book.consents.contains(&(cluster, kind.clone(), name.clone()));
-        adopted || book.retained.contains(&(cluster, kind, name))
+        changed || adopted || book.retained.contains(&(cluster, kind, name))
     }
 
     /// Every change that controllers of a cluster made since a moment.
@@ -390,7 +422,7 @@ impl Ledger {
             && responsible
                 .iter()
                 .any(|it| it["status"]["ownership"]["origin"] == "Created");
-        let ours = maker == Some(Maker::Cluster(cluster)) || twin;
+        let ours = maker == Some(Maker::Cluster(cluster)) || twin || self.is_twin(cluster, life, id);
         if !ours && !self.book().consents.contains(&(cluster, kind, name)) {
             self.broken(Rule::Foreign, told("touched what is not ours"));
         }
@@ -399,6 +431,18 @@ impl Ledger {
         } else if !was.is_null() {
             self.check_contest(life, id, was, is);
         }
+    }
+
+    /// Whether somebody made the object just as this cluster had announced it, and the controller that did has died since, or
+    /// had no answer to a write.
+    fn is_twin(&self, cluster: usize, life: &Life, id: &str) -> bool {
+        let book = self.book();
+        let Some(announced) = book.twins.get(&(cluster, id.to_owned())) else {
+            return false;
+        };
+        let calls = || book.calls.values().filter(|call| call.life == life.name());
+        let is_another = calls().all(|call| call.at > *announced);
+        is_another || calls().any(|call| call.at >= *announced && !call.reads && call.answer.is_none())
     }
 
     fn check_deletion(&self, cluster: usize, responsible: &[&Value], ours: bool, told: &str) {
@@ -543,6 +587,7 @@ impl Witness for Ledger {
         let call = Call {
             at: self.now(),
             life: life.name().to_owned(),
+            reads: request.method() == Method::GET,
             answer: None,
         };
         self.book().calls.insert(number, call);
@@ -593,6 +638,13 @@ fn askers(world: &World, object: &Value) -> Vec<Value> {
         // A namespace that is still to be renamed is known by its id.
         .filter(|resource| identity(resource) == identity_wanted || recorded_id(resource) == Some(id.as_str()))
         .collect()
+}
+
+/// Whether a resource of a cluster has recorded an object.
+fn is_recorded(world: &World, object: &Value) -> bool {
+    let id = text(&object["id"]);
+    let askers = askers(world, object);
+    askers.iter().any(|resource| recorded_id(resource) == Some(id.as_str()))
 }
 
 /// The id that a resource has recorded.

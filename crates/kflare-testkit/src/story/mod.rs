@@ -16,6 +16,7 @@ mod rule;
 mod shrink;
 mod stores;
 mod tunnels;
+mod twins;
 mod vocabulary;
 mod wanted;
 

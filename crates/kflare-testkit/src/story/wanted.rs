@@ -4,14 +4,14 @@ use kflare_api::Tunnel;
 use kflare_sim::{AccountSeed, Plan, Seed, SimConfig, Simulator, ZoneSeed};
 use serde_json::{Value, json};
 
+use super::act::Setting;
 use super::ledger::{Holdings, domain_of, text};
-use super::perform::Stage;
 use super::vocabulary::{body, snake_case};
 use crate::memory_api::ObjectId;
-use crate::simulation::NAMESPACE;
+use crate::simulation::{NAMESPACE, World};
 
 /// The record as Cloudflare shows it right after it was created from the spec, or why it refuses it.
-pub fn wanted(stage: &Stage, holdings: &Holdings, resource: &Value) -> Result<Value, String> {
+pub fn wanted(clusters: &[World], setting: &Setting, holdings: &Holdings, resource: &Value) -> Result<Value, String> {
     let domain = domain_of(resource);
     let zone = holdings.zones.values().find(|zone| text(&zone["name"]) == domain);
     let plan = zone.map_or(Plan::Free, |zone| match zone["plan"]["legacy_id"].as_str() {
@@ -21,7 +21,7 @@ pub fn wanted(stage: &Stage, holdings: &Holdings, resource: &Value) -> Result<Va
         _ => Plan::Free,
     });
     let simulator = Simulator::new(SimConfig {
-        quirks: stage.setting.quirks(),
+        quirks: setting.quirks(),
         ..SimConfig::default()
     });
     let seed = Seed {
@@ -36,7 +36,7 @@ pub fn wanted(stage: &Stage, holdings: &Holdings, resource: &Value) -> Result<Va
         // A tunnel that is gone, and that may not be made again, has the id that its resource remembers.
         let remembered = || {
             let tunnel = ObjectId::namespaced::<Tunnel>(NAMESPACE, name);
-            let found = stage.clusters.iter().find_map(|world| world.api.get(&tunnel));
+            let found = clusters.iter().find_map(|world| world.api.get(&tunnel));
             found.map(|tunnel| text(&tunnel["status"]["cloudflareMetadata"]["tunnelID"]))
         };
         let id = tunnel.map(|tunnel| text(&tunnel["id"])).or_else(remembered);
