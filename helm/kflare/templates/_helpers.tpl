@@ -127,6 +127,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) }}
 {{- fail "metrics.serviceMonitor.enabled needs metrics.enabled" }}
 {{- end }}
+{{- if and .Values.metrics.prometheusRule.enabled (not .Values.metrics.enabled) }}
+{{- fail "metrics.prometheusRule.enabled needs metrics.enabled" }}
+{{- end }}
 {{- if and .Values.metrics.certSecret (not .Values.metrics.secure) }}
 {{- fail "metrics.certSecret has no use without metrics.secure" }}
 {{- end }}
