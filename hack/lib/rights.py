@@ -68,7 +68,7 @@ def main():
     unused = allowed - used - wildcards
     for title, rights in (("refused", refused), ("given and not used", unused), ("given as a wildcard", wildcards)):
         for it in sorted(rights):
-            print(f"rights: {title}: {' '.join(it)}", file=sys.stderr)
+            print("rights:", title + ":", *(part or "core" for part in it), file=sys.stderr)
     if not requests:
         sys.exit("rights: the log holds no request")
     if refused or unused or wildcards:
