@@ -124,11 +124,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if and .Values.autoscaling.enabled (gt (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas)) }}
 {{- fail "autoscaling.minReplicas is more than autoscaling.maxReplicas" }}
 {{- end }}
-{{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) }}
-{{- fail "metrics.serviceMonitor.enabled needs metrics.enabled" }}
+{{- range list "serviceMonitor" "prometheusRule" "dashboard" }}
+{{- if and (get $.Values.metrics .).enabled (not $.Values.metrics.enabled) }}
+{{- fail (printf "metrics.%s.enabled needs metrics.enabled" .) }}
 {{- end }}
-{{- if and .Values.metrics.prometheusRule.enabled (not .Values.metrics.enabled) }}
-{{- fail "metrics.prometheusRule.enabled needs metrics.enabled" }}
 {{- end }}
 {{- if and .Values.metrics.certSecret (not .Values.metrics.secure) }}
 {{- fail "metrics.certSecret has no use without metrics.secure" }}
