@@ -4,6 +4,7 @@ mod secrets;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use futures::{FutureExt, future::BoxFuture};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kflare_api::names;
@@ -124,30 +125,41 @@ impl Cluster {
         })
     }
 
-    async fn bounded<T>(&self, call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, ClusterError> {
-        let _slot = self
-            .slots
-            .acquire()
-            .await
-            .map_err(|_| ClusterError::Stopped("shutting down".to_owned()))?;
-        match tokio::time::timeout(CALL_TIMEOUT, call).await {
-            Ok(result) => Ok(result?),
-            Err(_) => Err(ClusterError::Timeout),
-        }
+    /// Makes a call when there is a slot for it. What it needs is on the heap and only as long as it is under way: hundreds of passes
+    /// wait at a time, each with room for the largest of all that it may come to wait for.
+    fn bounded<'a, T: 'a>(
+        &'a self,
+        call: impl Future<Output = Result<T, kube::Error>> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, ClusterError>> {
+        self.permitted(call, || Ok(()))
     }
 
     /// As [`Self::bounded`]; the right to write is asked for when the call really leaves.
-    async fn writing<T>(&self, call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, ClusterError> {
-        let _slot = self
-            .slots
-            .acquire()
-            .await
-            .map_err(|_| ClusterError::Stopped("shutting down".to_owned()))?;
-        (self.may_write)().map_err(ClusterError::Stopped)?;
-        match tokio::time::timeout(CALL_TIMEOUT, call).await {
-            Ok(result) => Ok(result?),
-            Err(_) => Err(ClusterError::Timeout),
+    fn writing<'a, T: 'a>(
+        &'a self,
+        call: impl Future<Output = Result<T, kube::Error>> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, ClusterError>> {
+        self.permitted(call, || (self.may_write)().map_err(ClusterError::Stopped))
+    }
+
+    fn permitted<'a, T: 'a>(
+        &'a self,
+        call: impl Future<Output = Result<T, kube::Error>> + Send + 'a,
+        permission: impl FnOnce() -> Result<(), ClusterError> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, ClusterError>> {
+        async move {
+            let _slot = self
+                .slots
+                .acquire()
+                .await
+                .map_err(|_| ClusterError::Stopped("shutting down".to_owned()))?;
+            permission()?;
+            match tokio::time::timeout(CALL_TIMEOUT, call).await {
+                Ok(result) => Ok(result?),
+                Err(_) => Err(ClusterError::Timeout),
+            }
         }
+        .boxed()
     }
 
     /// Changes metadata, provided that the object is still at the state in `object`.
@@ -161,7 +173,7 @@ impl Cluster {
             ..PatchParams::default()
         };
         let written = self
-            .writing(Box::pin(api.patch(&object.key.name, &params, &Patch::Merge(&patch))))
+            .writing(api.patch(&object.key.name, &params, &Patch::Merge(&patch)))
             .await?;
         Object::from_dynamic(&object.key.kind, written).ok_or(ClusterError::NotFound)
     }
@@ -175,11 +187,7 @@ impl Cluster {
             ..PatchParams::default()
         };
         let written = self
-            .writing(Box::pin(api.patch_status(
-                &object.key.name,
-                &params,
-                &Patch::Merge(&patch),
-            )))
+            .writing(api.patch_status(&object.key.name, &params, &Patch::Merge(&patch)))
             .await?;
         Object::from_dynamic(&object.key.kind, written).ok_or(ClusterError::NotFound)
     }

@@ -562,12 +562,12 @@ async fn run_pass(context: Arc<Context>, key: ObjectKey, lane: Priority) -> Pass
             context.metrics.panic(&key.kind);
             tracing::error!(kind = %key.kind, namespace = key.namespace.as_deref(), name = %key.name, "a pass panicked: this is a defect in kflare");
             let message = "kflare met a defect of its own while working on this resource; see its log";
-            pass::give_up(&context, &key, lane, Class::Bug, message).await
+            Box::pin(pass::give_up(&context, &key, lane, Class::Bug, message)).await
         }
         Err(limit) => {
             context.metrics.timeout(&key.kind);
             let message = format!("the pass did not end within {} s", limit.as_secs());
-            pass::give_up(&context, &key, lane, Class::Transient, &message).await
+            Box::pin(pass::give_up(&context, &key, lane, Class::Transient, &message)).await
         }
     };
     PassDone {

@@ -70,9 +70,9 @@ pub(crate) async fn run(context: &Context, key: &ObjectKey, lane: Priority) -> N
     }
     let pass = Pass { context, kind, lane };
     let done = if object.deleting {
-        deletion::run(&pass, &object).await
+        Box::pin(deletion::run(&pass, &object)).await
     } else {
-        pass.reconcile(object.clone()).await
+        Box::pin(pass.reconcile(object.clone())).await
     };
     match done {
         Ok(next) => next,
