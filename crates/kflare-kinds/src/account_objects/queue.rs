@@ -155,11 +155,11 @@ impl Adapter for QueueAdapter {
         let fields = changed_fields(desired, changes);
         let current = queues::get(client, site.scope, id).await?;
         let mut body = present(json!({ NAME: fields.get(NAME) }));
-        let changed = settings(&fields);
-        if !changed.is_empty() {
+        let sent = settings(&fields);
+        if !sent.is_empty() {
             // That a part of the settings leaves the others alone is not proven: they all go along.
             let mut all = current.settings.clone();
-            all.extend(changed);
+            all.extend(sent);
             body.insert("settings".to_owned(), Value::Object(all));
         }
         // The rest is as it was made; what is left of the difference is then shown as what Cloudflare did not take.
