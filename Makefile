@@ -33,6 +33,10 @@ bench: ## Figures: calls, writes, memory, time; fails when one is above its boun
 chaos: ## Kill kflare at every call and every write; API servers, etcd, watches, Cloudflare and leases that fail
 	@hack/chaos
 
+.PHONY: chart
+chart: ## The Helm chart on a real API server: rendered, installed, run with its own rights, removed (one minute)
+	@hack/chart
+
 .PHONY: lint
 lint: ## Formatting and clippy
 	cargo fmt --all -- --check
@@ -48,11 +52,13 @@ deny: ## Licences, sources and duplicate versions of dependencies
 generate: ## Write what follows from the code: CRDs, RBAC, the kinds reference
 	cargo build --workspace --bins --locked
 	$(CARGO_TARGET_DIR)/debug/kflare generate .
+	hack/chart-files
 
 .PHONY: check-generated
 check-generated: ## Fail when something generated is stale
 	cargo build --workspace --all-targets --locked
 	$(CARGO_TARGET_DIR)/debug/kflare generate . --check
+	hack/chart-files --check
 
 .PHONY: control-plane
 control-plane: ## Find or build etcd, kube-apiserver and kubectl; prints their folder

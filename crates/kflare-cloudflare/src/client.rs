@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hmac::{Hmac, Mac};
 use http::StatusCode;
@@ -32,6 +33,23 @@ pub struct Client {
     lane: Lane,
     gates: Vec<Arc<dyn WriteGate>>,
     seal_key: Option<Arc<SecretString>>,
+    writes: Vec<Writes>,
+}
+
+/// Whether calls that are not a GET were answered well; see [`Client::noting`]. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Writes(Arc<AtomicBool>);
+
+impl Writes {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether there was one.
+    pub fn any(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// A successful answer, with its envelope.
@@ -55,6 +73,7 @@ impl Client {
             lane: Lane::UserChange,
             gates: Vec::new(),
             seal_key: None,
+            writes: Vec::new(),
         }
     }
 
@@ -77,6 +96,15 @@ impl Client {
     #[must_use]
     pub fn read_only(&self) -> Self {
         self.with_write_gate(Arc::new(ReadOnly))
+    }
+
+    /// The same client, noting in `writes` that a call which is not a GET was answered well: whoever makes several calls for one
+    /// purpose knows, when a later one fails, whether an earlier one has changed something.
+    #[must_use]
+    pub fn noting(&self, writes: &Writes) -> Self {
+        let mut client = self.clone();
+        client.writes.push(writes.clone());
+        client
     }
 
     /// The same client, making seals with `key`; see [`Client::seal`].
@@ -188,6 +216,11 @@ impl Client {
         self.check_gates(request)?;
         let answer = exchange(&self.shared, &self.credential, request, deadline).await;
         drop(permit);
+        if answer.is_ok() && !request.is_get() {
+            for writes in &self.writes {
+                writes.0.store(true, Ordering::Relaxed);
+            }
+        }
         answer
     }
 

@@ -51,7 +51,7 @@ mod transport;
 mod write_gate;
 
 pub use api_error::ApiError;
-pub use client::{Client, Reply};
+pub use client::{Client, Reply, Writes};
 pub use clock::{SystemWallClock, WallClock};
 pub use credential::{CredentialId, TokenFault};
 pub use error::{DecodeError, DecodeFault, Error, Incompleteness, Limit, Outcome};

@@ -12,7 +12,7 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
-use kflare_cloudflare::{Client, Error};
+use kflare_cloudflare::{Client, Error, Writes};
 use tokio::{
     sync::{Notify, oneshot},
     time::{Instant, sleep_until},
@@ -300,7 +300,17 @@ fn concerns_all(error: &Error) -> bool {
 
 async fn write_alone(kind: &dyn Kind, client: &Client, site: Site<'_>, write: &Write) -> Outcome {
     match write {
-        Write::Create { desired } => kind.create(client, site, desired).await.map(Written::Stored),
+        Write::Create { desired } => {
+            let writes = Writes::new();
+            let created = kind.create(&client.noting(&writes), site, desired).await;
+            return created.map(Written::Stored).map_err(|error| {
+                if writes.any() {
+                    WriteError::Halfway(Arc::new(error))
+                } else {
+                    error.into()
+                }
+            });
+        }
         Write::Update { id, desired, changes } => kind
             .update(client, site, id, desired, changes)
             .await

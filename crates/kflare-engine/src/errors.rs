@@ -50,6 +50,14 @@ pub enum Class {
 }
 
 impl Class {
+    /// Whether Cloudflare will say the same of the same write until something else changes.
+    pub fn is_for_good(&self) -> bool {
+        matches!(
+            self,
+            Self::Invalid(_) | Self::InTheWay(_) | Self::Blocked(_) | Self::Quota
+        )
+    }
+
     /// The reason to show.
     pub fn reason(&self) -> Reason {
         match self {
@@ -145,6 +153,9 @@ pub enum WriteError {
     /// Cloudflare, or the way to it.
     #[error(transparent)]
     Cloudflare(Arc<Error>),
+    /// One of several calls, after another of them has changed something: the object may be there.
+    #[error(transparent)]
+    Halfway(Arc<Error>),
     /// The pass that carried the batch ended before its answer; it may have been applied.
     #[error("the answer to the batch was lost")]
     Lost,
@@ -161,7 +172,7 @@ impl WriteError {
     pub fn outcome_unknown(&self) -> bool {
         match self {
             Self::Cloudflare(error) => matches!(error.outcome(), Outcome::Unknown),
-            Self::Lost => true,
+            Self::Halfway(_) | Self::Lost => true,
         }
     }
 }

@@ -37,6 +37,11 @@ fn a_hundred_waf_rules_cost_an_edit_each_and_hardly_a_read() {
 }
 
 #[test]
+fn two_thousand_resources_over_all_kinds_are_checked_in_a_hundred_and_twenty_calls() {
+    assert_within_bounds(counted::two_thousand_mixed());
+}
+
+#[test]
 fn a_standby_works_twelve_seconds_after_a_kill_and_two_after_a_stop() {
     assert_within_bounds(counted::takeover());
 }

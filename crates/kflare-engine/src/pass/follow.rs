@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::outcome::record;
-use super::{Failed, Next, Pass, Work, prepared_observes, write_failed};
+use super::{
+    Next, Pass, Work, prepared_observes,
+    write::{Failed, write_failed},
+};
 use crate::{
     clock::whole_seconds,
     errors::{Class, Failure, WriteError, classify},

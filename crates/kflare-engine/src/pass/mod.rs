@@ -1,9 +1,12 @@
 //! One pass over one resource that is to exist: prepare, observe, decide, execute, report.
 
+mod adopt;
+mod create;
 mod follow;
 mod inputs;
 mod marks;
 mod outcome;
+mod write;
 mod yields;
 
 use std::{sync::Arc, time::Duration};
@@ -17,28 +20,27 @@ use crate::{
     cluster::{ClusterError, Severity},
     collections::Freshness,
     contest::Ruling,
-    context::{ClaimsFor, Context, Try},
+    context::{ClaimsFor, Context},
     decide::{Observed, Situation, decide},
     deletion,
-    errors::{Class, Failure, Refused, WriteError, classify},
-    index::CollectionKey,
-    intent::ANSWERED_WITHIN,
-    kind::{Kind, Lifecycle, Remote, Write, Written},
+    errors::{Class, Failure},
+    kind::{Kind, Lifecycle, Remote, Write},
     mutation::{self, Mutation},
-    object::{Object, ObjectKey, Origin, Recorded},
+    object::{Object, ObjectKey, Recorded},
     observe::{FEW, FRESH, FRESH_ENOUGH, Look, Proof, observe},
     operations::{Started, UnderWay},
-    plan::{Change, Plan, diff, field_names},
-    policy::{DriftCheck, Mode, is_paused},
+    plan::{Change, Plan, field_names},
+    policy::{Mode, is_paused},
     queue::Priority,
     reason::Reason,
-    refusals, report,
+    report,
     resolve::Prepared,
     status::Ready,
 };
 
 pub(crate) use follow::drop_ended;
 use outcome::Stage;
+pub(crate) use write::write_through;
 
 /// Without drift checks, what was refused is looked at that often.
 const RARELY: Duration = Duration::from_hours(1);
@@ -308,155 +310,6 @@ impl Pass<'_> {
         }
     }
 
-    async fn create(&self, object: &Arc<Object>, work: &Work, neighbours: &[Remote]) -> Result<Next, Failure> {
-        let fingerprint =
-            refusals::fingerprint(&work.prepared, neighbours, &work.client, self.kind.descriptor().fields);
-        if self.lane != Priority::UserChange && refusals::was_refused(object, &fingerprint) {
-            let collection = &work.prepared.collection;
-            let next_try = self
-                .context
-                .refusals()
-                .next_try(object, collection, &self.context.chance);
-            if Instant::now() < next_try {
-                return Ok(Next::At(self.look_again(work).min(next_try), Priority::DriftCheck));
-            }
-        }
-        if let Some(until) = work.client.gate_closed_until() {
-            let class = Class::RateLimited {
-                until,
-                by_cloudflare: true,
-            };
-            return Err(Failure::new(class, "Cloudflare's rate limit is exhausted"));
-        }
-        if let Some(until) = work.client.turned_away_until() {
-            let class = Class::RateLimited {
-                until,
-                by_cloudflare: false,
-            };
-            return Err(Failure::new(class, "the budget of calls is used up"));
-        }
-        let standing = self.context.recorded(object, &work.client).intent;
-        let held = self.context.collections.writes_held(&work.prepared.collection);
-        if let Some(held) = held.filter(|_| self.waits_its_turn()) {
-            return Err(held);
-        }
-        let (object, intent) = self.announce(object, work).await?;
-        // An earlier create of the same intent may have been carried out, whatever becomes of this one.
-        let doubtful = standing.is_some_and(|standing| standing.is_same_object(&intent));
-        self.context.note_try(&object, &intent, None);
-        let _reserved = Reserved {
-            context: self.context,
-            key: object.key.clone(),
-        };
-        let written = self
-            .write(
-                &object,
-                work,
-                Write::Create {
-                    desired: work.prepared.desired.clone(),
-                },
-            )
-            .await;
-        let remote = match written {
-            Ok(Some(remote)) => remote,
-            Ok(None) => return Err(Failure::new(Class::Bug, "a create returned no object")),
-            Err(failed) => {
-                if mutation::is(Mutation::LostReplyTakenForFailure) {
-                    self.disown_intent(&object).await?;
-                } else if failed.unknown {
-                    // An answer, whatever it says, ends the time in which our object can have been made.
-                    if failed.answered {
-                        let over = work
-                            .client
-                            .server_time()
-                            .saturating_add(ANSWERED_WITHIN)
-                            .unwrap_or(intent.at);
-                        self.context.note_try(&object, &intent, Some(Try::Over(over)));
-                    }
-                } else if !doubtful {
-                    self.context.note_try(&object, &intent, Some(Try::Unsent));
-                    let class = &failed.failure.class;
-                    let for_good = matches!(
-                        class,
-                        Class::Invalid(_) | Class::InTheWay(_) | Class::Blocked(_) | Class::Quota
-                    );
-                    if for_good || *class == Class::Auth {
-                        self.disown_intent(&object).await?;
-                    }
-                    if for_good {
-                        let collection = &work.prepared.collection;
-                        self.context
-                            .refusals()
-                            .refused(&object, collection, class, &self.context.chance);
-                        let as_seen = !matches!(class, Class::InTheWay(_)) || self.stands_as(work, neighbours).await;
-                        let look_again = self.look_again(work);
-                        return Err(Failure {
-                            refused: Some(Refused {
-                                fingerprint: as_seen.then_some(fingerprint),
-                                look_again,
-                            }),
-                            ..failed.failure
-                        });
-                    }
-                }
-                return Err(failed.failure);
-            }
-        };
-        report::event(
-            self.context,
-            &object,
-            Severity::Normal,
-            "Created",
-            "Create",
-            format!("created {}", remote.id),
-        );
-        self.record_created(&object, work, &remote).await
-    }
-
-    /// Whether the same objects as before stand in the place of the wanted one. If not, a create was refused in another state
-    /// than the one that was looked at: something made in the meantime, perhaps in the same batch, was in the way.
-    async fn stands_as(&self, work: &Work, before: &[Remote]) -> bool {
-        let Work { prepared, client } = work;
-        let found = self.kind.find(client, &prepared.scope, &prepared.desired.key).await;
-        found.is_ok_and(|now| refusals::standing(&now) == refusals::standing(before))
-    }
-
-    /// When to look whether what was refused may be possible now.
-    fn look_again(&self, work: &Work) -> Instant {
-        self.context.soon(match work.prepared.policy.drift_check {
-            DriftCheck::Every(interval) => interval,
-            DriftCheck::Off => RARELY,
-        })
-    }
-
-    /// Records an object that a create of ours has made, and sets what the create did not. The id goes into status before
-    /// anything else: from then on a crash finds the object by it, and before then nothing may change it, because it is found
-    /// by being exactly what was sent.
-    async fn record_created(&self, object: &Arc<Object>, work: &Work, remote: &Remote) -> Result<Next, Failure> {
-        let mut object = object.clone();
-        if mutation::is(Mutation::IntentDroppedEarly) {
-            object = self.disown_intent(&object).await?;
-        }
-        let next = self
-            .report_synced(&object, work, remote, Some(Origin::Created), Stage::Created)
-            .await?;
-        self.context.refusals().forget(&object.uid);
-        // Only then is the intent done with; as long as the id is not stored, the intent is what finds the object.
-        let Some(object) = self.stored(&object, &remote.id) else {
-            return Ok(next);
-        };
-        let object = self.claim(&object, &remote.id, None).await?;
-        // What Cloudflare does not take at creation (a plan, a pause) is set afterwards.
-        let left = diff(&work.prepared.desired.body, &remote.body, self.kind.descriptor().fields);
-        if !left.is_empty() {
-            self.update(&object, work, &remote.id, &left).await
-        } else if self.awaits_yield(&object, remote) {
-            self.report_synced(&object, work, remote, None, Stage::Final).await
-        } else {
-            Ok(next)
-        }
-    }
-
     async fn update(&self, object: &Arc<Object>, work: &Work, id: &str, changes: &[Change]) -> Result<Next, Failure> {
         let ready = object.ready();
         // What the spec asks for was dealt with before, well or badly: whoever changed the object was not this user.
@@ -494,52 +347,6 @@ impl Pass<'_> {
         }
     }
 
-    /// Brings an existing object under management: claimed first, changed then, recorded last. A crash in between finds the
-    /// same plan again.
-    async fn adopt(
-        &self,
-        object: &Arc<Object>,
-        work: &Work,
-        id: &str,
-        changes: &[Change],
-        observed: &Observed,
-    ) -> Result<Next, Failure> {
-        self.context.index().reserve(&work.prepared.collection, id, &object.key);
-        let _reserved = Reserved {
-            context: self.context,
-            key: object.key.clone(),
-        };
-        let object = self.claim(object, id, Some(Origin::Adopted)).await?;
-        let (done, what) = if changes.is_empty() {
-            (Changed::Stored(candidate(observed, id)?), "unchanged".to_owned())
-        } else {
-            (self.change(&object, work, id, changes).await?, field_names(changes))
-        };
-        let note = format!("adopted {id}; changed: {what}");
-        report::event(self.context, &object, Severity::Normal, "Adopted", "Adopt", note);
-        let remote = match done {
-            Changed::Stored(remote) => remote,
-            Changed::UnderWay(under_way) => {
-                let remote = candidate(observed, id)?;
-                return Ok(self.begun(&object, work, Some(&remote), under_way, Vec::new()).await);
-            }
-        };
-        let mut object = object;
-        if self.awaits_yield(&object, &remote) {
-            // Recorded before its Secret is made, which may fail on its own.
-            let taken = Some(Origin::Adopted);
-            let next = self
-                .report_synced(&object, work, &remote, taken, Stage::Created)
-                .await?;
-            let Some(stored) = self.stored(&object, &remote.id) else {
-                return Ok(next);
-            };
-            object = stored;
-        }
-        self.report_synced(&object, work, &remote, Some(Origin::Adopted), Stage::Final)
-            .await
-    }
-
     /// The resource as it is stored, if `id` is recorded in it.
     fn stored(&self, object: &Object, id: &str) -> Option<Arc<Object>> {
         let stored = self.context.index().get(&object.key)?;
@@ -562,29 +369,6 @@ impl Pass<'_> {
         remote
             .map(Changed::Stored)
             .ok_or_else(|| Failure::new(Class::Bug, "an update returned no object"))
-    }
-
-    /// Sends one write, alone or in a batch, without holding a worker meanwhile. The collection's snapshot learns of it.
-    async fn write(&self, object: &Object, work: &Work, write: Write) -> Result<Option<Remote>, Failed> {
-        let prepared = &work.prepared;
-        let mut written = write_through(self, object, &prepared.collection, &work.client, write).await;
-        // What no read tells is as it was sent.
-        if let Ok(Some(remote)) = &mut written {
-            let sent = self.kind.descriptor().fields.write_only.iter();
-            let sent = sent.filter_map(|field| Some(((*field).to_owned(), prepared.desired.body.get(*field)?.clone())));
-            remote.body.extend(sent);
-        }
-        if let Err(failed) = &mut written
-            && matches!(failed.failure.class, Class::InTheWay(_))
-            && let Some(what) = self
-                .kind
-                .obstacle(&work.client, &prepared.scope, &prepared.desired)
-                .await
-        {
-            failed.failure.message.push_str("; in the way: ");
-            failed.failure.message.push_str(&what);
-        }
-        written
     }
 }
 
@@ -628,131 +412,6 @@ enum Changed {
     Stored(Remote),
     /// Cloudflare is carrying it out.
     UnderWay(UnderWay),
-}
-
-/// A write that failed, and whether it may have been applied all the same.
-pub(crate) struct Failed {
-    pub failure: Failure,
-    pub unknown: bool,
-    /// Whether Cloudflare, or something before it, answered.
-    pub answered: bool,
-}
-
-impl Failed {
-    /// A write that was not sent.
-    fn unsent(failure: Failure) -> Self {
-        Self {
-            failure,
-            unknown: false,
-            answered: false,
-        }
-    }
-}
-
-impl From<Failed> for Failure {
-    fn from(failed: Failed) -> Self {
-        failed.failure
-    }
-}
-
-/// See [`Pass::write`].
-pub(crate) async fn write_through(
-    pass: &Pass<'_>,
-    object: &Object,
-    collection: &CollectionKey,
-    client: &Client,
-    mut write: Write,
-) -> Result<Option<Remote>, Failed> {
-    let context = pass.context;
-    let touched = match &write {
-        Write::Update { id, .. } | Write::Delete { id } => Some(id.clone()),
-        Write::Create { .. } => None,
-    };
-    if pass.waits_its_turn()
-        && let Err(failure) = context.collections.admit_write(collection)
-    {
-        return Err(Failed::unsent(failure));
-    }
-    let kind_name: Arc<str> = pass.kind.descriptor().kind.as_ref().into();
-    let ordered = pass.kind.descriptor().nature.ordered;
-    let parked = if ordered || pass.kind.batch().is_some() {
-        context.park(&kind_name)
-    } else {
-        None
-    };
-    // The place is that of this very moment: the edit before may have moved everything.
-    let turn = if ordered {
-        let turn = context.collections.editing(collection).await;
-        if let Write::Create { desired } | Write::Update { desired, .. } = &mut write {
-            let placement = context.arrangement(collection, object).placement(&object.key);
-            desired.position = placement.map(|placement| placement.to);
-        }
-        // What an edit before has put in its place, this one is decided about anew.
-        if let Write::Create { desired } = &write
-            && desired.exclusive
-            && let Some(other) = context.collections.occupant(collection, pass.kind, &desired.key)
-        {
-            return Err(Failed {
-                failure: Failure::new(Class::StoreConflict, format!("{other} was made in its place meanwhile")),
-                unknown: false,
-                answered: false,
-            });
-        }
-        Some(turn)
-    } else {
-        None
-    };
-    let handle = context.collections.handle(collection);
-    let began = Instant::now();
-    let outcome = context
-        .batches
-        .write(collection, handle.as_deref(), pass.kind, client, write)
-        .await;
-    let (remote, listing) = match outcome {
-        Ok(Written::Stored(stored)) => (Some(stored.remote), stored.listing),
-        Ok(Written::Deleted(deleted)) => (None, deleted.listing),
-        Err(error) => return Err(write_failed(pass, collection, touched.as_deref(), &error)),
-    };
-    if ordered && let Some(made) = remote.as_ref().filter(|_| touched.is_none()) {
-        context.index().reserve(collection, &made.id, &object.key);
-    }
-    if let Some(listing) = listing {
-        context.collections.relisted(collection, pass.kind, began, listing);
-    }
-    context.collections.writes_allowed(collection);
-    if touched.is_some() {
-        context.wake_refused(collection);
-    }
-    if let Some(id) = remote.as_ref().map(|remote| remote.id.clone()).or(touched) {
-        context.collections.wrote(collection, pass.kind, &id, remote.clone());
-    }
-    drop((turn, parked));
-    Ok(remote)
-}
-
-/// What a write that failed means, for the snapshot too. `touched` is the id of the object that it was to change.
-fn write_failed(pass: &Pass<'_>, collection: &CollectionKey, touched: Option<&str>, error: &WriteError) -> Failed {
-    let collections = &pass.context.collections;
-    if let Some(id) = touched {
-        collections.wrote(collection, pass.kind, id, None);
-    }
-    let class = match error {
-        WriteError::Cloudflare(error) => pass.kind.classify(error).unwrap_or_else(|| classify(error)),
-        WriteError::Lost => Class::Transient,
-    };
-    if class == Class::Auth {
-        collections.refuse_writes(collection, &error.to_string());
-    }
-    let unknown = error.outcome_unknown();
-    let answered = matches!(error, WriteError::Cloudflare(error) if error.status().is_some());
-    if unknown {
-        collections.doubt(collection);
-    }
-    Failed {
-        failure: Failure::new(class, error.to_string()),
-        unknown,
-        answered,
-    }
 }
 
 /// The observed object of that id.

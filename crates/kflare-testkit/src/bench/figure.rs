@@ -97,6 +97,8 @@ figures! {
     REAL_SECONDS_CREATE = aim("real_s_create_1000_records_at_50ms_a_call", "s", 8.0);
     /// Calls that one drift check of 5,000 records in one zone costs.
     CALLS_DRIFT_CHECK = at_most("calls_drift_check_5000_records_one_zone", "calls", 2.0);
+    /// Calls that one drift check of 2,000 resources over all kinds in five zones costs, the account's own included.
+    CALLS_DRIFT_CHECK_MIXED = at_most("calls_drift_check_mixed_2000", "calls", 120.0);
     /// Calls to Cloudflare for 100 WAF custom rules applied at once, in a business zone that is Ready and has none.
     CALLS_CREATE_RULES = at_most("calls_create_100_waf_rules", "calls", 103.0);
     /// All calls in the first five minutes of a controller that finds 5,000 records Ready.
@@ -109,6 +111,8 @@ figures! {
     WRITES_IDLE = at_most("k8s_writes_idle_two_checks_1000_records", "writes", 0.0);
     /// Resident memory with 5,000 records Ready and 100 MiB of other people's Secrets in the cluster.
     RSS_RECORDS_AND_SECRETS = at_most("rss_mib_5000_records_and_100mib_secrets", "MiB", 64.0);
+    /// Resident memory with 10,000 resources over all kinds Ready in five zones.
+    RSS_MIXED = at_most("rss_mib_mixed_10000", "MiB", 150.0);
     /// The highest resident memory while those Secrets are deleted.
     RSS_SECRETS_DELETED = at_most("rss_mib_peak_when_100mib_secrets_are_deleted", "MiB", 64.0);
     /// The highest resident memory while the 5,000 records are made.

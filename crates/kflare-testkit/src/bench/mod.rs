@@ -7,4 +7,5 @@
 
 pub mod counted;
 pub mod figure;
+mod mixed;
 pub mod processes;

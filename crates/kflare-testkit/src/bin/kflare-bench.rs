@@ -63,6 +63,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Part::Counted => {
             printed.all(counted::thousand_records()?);
             printed.all(counted::five_thousand_records()?);
+            printed.all(counted::two_thousand_mixed()?);
             printed.all(counted::hundred_waf_rules()?);
             printed.all(counted::takeover()?);
             printed.all(counted::fairness()?);

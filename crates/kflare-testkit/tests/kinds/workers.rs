@@ -469,3 +469,24 @@ fn a_lost_reply_is_found_again() {
         assert!(stage.cloudflare.workers(ACCOUNT_ID).is_empty());
     });
 }
+
+/// A Worker that is uploaded and could then not be read is ours all the same: found by the count of mixed resources.
+#[test]
+fn a_create_of_several_calls_that_fails_halfway_is_found_again() {
+    play_in_zone(Plan::Free, |stage| async move {
+        for (code_of_http, code, times) in [(403, 10_000, 5), (500, 10_001, 5), (400, 10_021, 1)] {
+            let route = "/accounts/{account_id}/workers/scripts/{script_name}/subdomain";
+            stage.fault_times(FaultMatch::route("GET", route), status(code_of_http, code), times);
+            let mark = stage.mark();
+            let spec = json!({ "compatibilityDate": "2026-01-31", "schedules": ["0 3 * * *"] });
+            let id = stage.create(worker("web", spec));
+            stage.ready(std::slice::from_ref(&id)).await;
+            // Its code cannot be read back, so it may be sent once more.
+            assert!(uploads(&stage, &mark) <= 2, "{code_of_http}");
+            stage.cloudflare.clear_faults();
+            stage.user.delete(&id);
+            stage.gone(&[id]).await;
+            assert!(stage.cloudflare.workers(ACCOUNT_ID).is_empty());
+        }
+    });
+}

@@ -45,8 +45,8 @@ fn controller(kinds: &Kinds) -> Value {
     let group = kflare_api::names::GROUP;
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let mut rules = vec![
-        // Patching takes finalizers, labels and annotations; the spec is never written.
-        rule(&[group], &plurals(kinds, ""), &["get", "list", "watch", "patch"]),
+        // Patching takes finalizers, labels and annotations; the spec is never written. None is ever read alone.
+        rule(&[group], &plurals(kinds, ""), &["list", "watch", "patch"]),
         rule(&[group], &plurals(kinds, "/status"), &["patch"]),
         // Secrets: watched as metadata, read one at a time, those with tokens kept by a finalizer while an account reads them.
         rule(&[""], &words(&["secrets"]), &["get", "list", "watch", "patch"]),

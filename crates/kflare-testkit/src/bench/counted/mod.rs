@@ -3,6 +3,7 @@
 
 mod fairness;
 mod flood;
+mod mixed;
 mod records;
 mod stand;
 mod takeover;
@@ -10,6 +11,7 @@ mod waf_rules;
 
 pub use self::fairness::fairness;
 pub use self::flood::{Flood, flood};
+pub use self::mixed::two_thousand_mixed;
 pub use self::records::{five_thousand_records, thousand_records};
 pub use self::stand::BenchError;
 pub use self::takeover::takeover;

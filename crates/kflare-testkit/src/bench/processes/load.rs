@@ -6,7 +6,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::core::v1::Secret;
-use kflare_api::{DNSRecord, names};
+use kflare_api::{DNSRecord, Zone, names};
+use kflare_sim::{Plan, ZoneSeed};
 use kube::Api;
 use kube::api::{DeleteParams, DynamicObject, ListParams};
 use serde_json::{Value, json};
@@ -14,16 +15,39 @@ use tokio::time::{Instant, sleep};
 
 use super::ProcessError;
 use super::controller::Controller;
-use super::site::{DOMAIN, STRANGERS, Site, TENANT, create};
+use super::site::{STRANGERS, Site, TENANT, create};
+use crate::simulation::ACCOUNT_ID;
 
 /// Requests under way at a time.
-const AT_A_TIME: usize = 16;
+pub(super) const AT_A_TIME: usize = 16;
 const READY_WITHIN: Duration = Duration::from_mins(4);
 const POLL: Duration = Duration::from_millis(200);
 
 /// 105 Secrets of 1,000 KiB: a little over 100 MiB. A Secret may hold 1 MiB.
 const SECRETS: usize = 105;
 const SECRET_SIZE: usize = 1_000 * 1024;
+
+/// The zone that the records are in.
+const DOMAIN: &str = "example.com";
+
+/// The zone as it is in the account.
+pub(super) fn zone_seed() -> ZoneSeed {
+    ZoneSeed {
+        // What an enterprise zone may hold is agreed on by contract.
+        record_quota: Some(10_000),
+        ..ZoneSeed::named(DOMAIN, ACCOUNT_ID).on(Plan::Enterprise)
+    }
+}
+
+/// Applies the zone.
+pub(super) async fn apply_zone(site: &Site) -> Result<(), ProcessError> {
+    let zone = json!({
+        "apiVersion": names::API_VERSION, "kind": "Zone",
+        "metadata": { "name": "example", "annotations": { names::ADOPTION_POLICY: "adopt" } },
+        "spec": { "name": DOMAIN, "accountRef": { "name": "main" }, "type": "full" },
+    });
+    create(&Api::<Zone>::namespaced(site.client.clone(), TENANT), zone).await
+}
 
 /// The records' API, untyped: what kflare has read may be written differently.
 pub(super) fn records(site: &Site) -> Api<DynamicObject> {

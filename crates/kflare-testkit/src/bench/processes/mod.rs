@@ -5,6 +5,7 @@
 mod controller;
 mod latency;
 mod load;
+mod mixed;
 mod site;
 mod usage;
 
@@ -83,13 +84,19 @@ const REST: Duration = Duration::from_secs(15);
 
 /// Takes all figures with the controller of `program`; each goes to `tell` as soon as it is known.
 pub async fn measure(program: &Path, tell: &mut dyn FnMut(Figure)) -> Result<(), ProcessError> {
-    let site = Site::prepare().await?;
+    of_records(program, tell).await?;
+    mixed::measure(program, tell).await
+}
+
+async fn of_records(program: &Path, tell: &mut dyn FnMut(Figure)) -> Result<(), ProcessError> {
+    let site = Site::prepare(vec![load::zone_seed()]).await?;
     let controller = Controller::start(&site, program, "10m").await?;
     sleep(SETTLE).await;
     tell(figure::RSS_IDLE.measured(controller.resident_mib()?));
 
     controller.forget_peak()?;
     site.connect().await?;
+    load::apply_zone(&site).await?;
     let began = Instant::now();
     load::apply_records(&site, 0..FIRST).await?;
     load::all_ready(&site, &controller, FIRST).await?;

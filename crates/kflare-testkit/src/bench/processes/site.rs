@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
-use kflare_api::{CloudflareAccount, Zone, names};
-use kflare_sim::{AccountSeed, Latency, Plan, Seed, ServeOptions, SimConfig, Simulator, TokenSeed, ZoneSeed};
+use kflare_api::{CloudflareAccount, names};
+use kflare_sim::{AccountSeed, Latency, Seed, ServeOptions, SimConfig, Simulator, TokenSeed, ZoneSeed};
 use kube::api::PostParams;
 use kube::{Api, Client, Resource};
 use serde::Serialize;
@@ -23,13 +23,10 @@ use crate::simulation::{ACCOUNT_ID, everything};
 
 /// Where the controller and its token are.
 const SYSTEM: &str = "kflare-system";
-/// Where the zone and its records are.
+/// Where the resources are.
 pub(super) const TENANT: &str = "tenant";
 /// Where other people's Secrets are.
 pub(super) const STRANGERS: &str = "strangers";
-/// The zone.
-pub(super) const DOMAIN: &str = "example.com";
-
 const LATENCY: Duration = Duration::from_millis(50);
 const POLL: Duration = Duration::from_millis(5);
 const SWEEPS_WITHIN: Duration = Duration::from_mins(3);
@@ -48,8 +45,8 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// Starts everything but the controller.
-    pub async fn prepare() -> Result<Self, ProcessError> {
+    /// Starts everything but the controller, with these zones in the account.
+    pub async fn prepare(zones: Vec<ZoneSeed>) -> Result<Self, ProcessError> {
         let control_plane = ControlPlane::start(ControlPlaneOptions::default()).await?;
         let client = control_plane.client().await?;
         apply_crds(&client, kflare_api::crds()).await?;
@@ -63,11 +60,7 @@ impl Site {
                 ..AccountSeed::named("Example")
             }],
             tokens: vec![TokenSeed::of_user(&token(), everything())],
-            zones: vec![ZoneSeed {
-                // What an enterprise zone may hold is agreed on by contract.
-                record_quota: Some(10_000),
-                ..ZoneSeed::named(DOMAIN, ACCOUNT_ID).on(Plan::Enterprise)
-            }],
+            zones,
             ..Seed::default()
         };
         cloudflare
@@ -95,7 +88,7 @@ impl Site {
         Ok(site)
     }
 
-    /// Applies the account with its token, and the zone.
+    /// Applies the account with its token.
     pub async fn connect(&self) -> Result<(), ProcessError> {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret",
@@ -111,13 +104,7 @@ impl Site {
                 "tokenSecretRef": { "name": "token", "namespace": SYSTEM, "key": "CF_API_TOKEN" },
             },
         });
-        create(&Api::<CloudflareAccount>::all(self.client.clone()), account).await?;
-        let zone = json!({
-            "apiVersion": names::API_VERSION, "kind": "Zone",
-            "metadata": { "name": "example", "annotations": { names::ADOPTION_POLICY: "adopt" } },
-            "spec": { "name": DOMAIN, "accountRef": { "name": "main" }, "type": "full" },
-        });
-        create(&Api::<Zone>::namespaced(self.client.clone(), TENANT), zone).await
+        create(&Api::<CloudflareAccount>::all(self.client.clone()), account).await
     }
 
     /// The kubeconfig of the cluster, with every right.
