@@ -47,6 +47,14 @@ logged() {
   return 1
 }
 
+# The permissions of a token that may do all that the kinds need, as a list of the simulator's seed has them.
+every_permission() {
+  local all
+  all=$(printf '"%s.write", ' zone dns waf transform redirect cache configuration origin managed_headers lists tunnel kv r2 d1 queues \
+    workers_scripts workers_routes)
+  printf '"account.read", %s' "${all%, }"
+}
+
 # start_simulator [FLAGS...]: sets SIMULATOR to its base URL.
 start_simulator() {
   in_background simulator "$KFLARE" sim --listen 127.0.0.1:0 "$@"

@@ -50,7 +50,7 @@ def seed(base):
                 {"value": f"{WORD}-user", "permissions": [zone, "dns.write", "account.read", "tunnel.write", *MORE]},
                 {"value": f"{WORD}-account", "account": ACCOUNT, "permissions": [zone, "dns.write"]},
                 {"value": f"{WORD}-reader", "permissions": ["zone.read", "dns.read"]},
-                {"value": f"{WORD}-stores", "account": ACCOUNT, "permissions": ["kv.write", "r2.write", "d1.write"]},
+                {"value": f"{WORD}-stores", "account": ACCOUNT, "permissions": ["kv.write", "r2.write", "d1.write", "queues.write"]},
                 {"value": f"{WORD}-workers", "permissions": ["workers_scripts.write", "workers_routes.write"]},
             ],
         },
@@ -248,6 +248,29 @@ def d1_databases(base):
     expect(sdk.d1.database.get(**one).read_replication.mode == "auto", "a database by id")
     sdk.d1.database.delete(**one)
     refused(lambda: sdk.d1.database.get(**one), 404, 7404)
+
+
+def queues(base):
+    sdk = client(base, "stores").queues
+    made = sdk.create(account_id=ACCOUNT, queue_name="jobs")
+    expect((made.settings.delivery_delay, made.settings.message_retention_period) == (0, 86400), "a new queue")
+    refused(lambda: sdk.create(account_id=ACCOUNT, queue_name="jobs"), 409, 11009)
+    refused(lambda: sdk.create(account_id=ACCOUNT, queue_name="Bad Name!"), 400, 11003)
+    sdk.create(account_id=ACCOUNT, queue_name="mails")
+    names = {entry.queue_name for entry in sdk.list(account_id=ACCOUNT)}
+    expect(names == {"jobs", "mails"}, f"two queues, not {names}")
+    one = {"queue_id": made.queue_id, "account_id": ACCOUNT}
+    changed = sdk.edit(settings={"delivery_delay": 5, "delivery_paused": True}, **one)
+    expect((changed.settings.delivery_delay, changed.settings.delivery_paused) == (5, True), "changed settings")
+    seen = sdk.get(**one)
+    expect((seen.settings.message_retention_period, seen.producers, seen.consumers) == (86400, [], []), "a queue by id")
+    refused(lambda: sdk.edit(settings={"message_retention_period": 59}, **one), 400, 100128)
+    reset = sdk.update(queue_name="tasks", **one)
+    expect((reset.queue_name, reset.settings.delivery_delay) == ("tasks", 0), "replaced as a whole")
+    sdk.delete(**one)
+    refused(lambda: sdk.get(**one), 404, 11000)
+
+
 def ended(base, operation):
     """Lets an operation on list items end, and returns how it did."""
     sdk = client(base, "user")
@@ -485,6 +508,8 @@ def main():
     print("OK buckets are seen in their jurisdiction only, have rules, and stay while they hold objects")
     d1_databases(base)
     print("OK databases are created, listed, found, changed, refused on conflict and deleted")
+    queues(base)
+    print("OK queues are created, listed, changed, replaced, refused on conflict and deleted")
     lists(base)
     print("OK lists: items are written by operations, one at a time, and read over pages; a list in use is not deleted")
     managed_transforms(base, zone)

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     common::{CommonStatus, ResourceRef},
-    location::LocationHint,
+    location::{Jurisdiction, LocationHint},
     schema::{immutable, immutable_optional, tidy},
 };
 
@@ -64,7 +64,7 @@ pub struct D1DatabaseSpec {
     pub name: String,
     /// Where the database may run and store data, by law. Cannot be changed. Unset: no restriction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jurisdiction: Option<D1Jurisdiction>,
+    pub jurisdiction: Option<Jurisdiction>,
     /// Where the database should be created. Cannot be changed, and has no effect beside `jurisdiction`. Unset: near to
     /// Cloudflare's data centre that the request reaches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,18 +72,6 @@ pub struct D1DatabaseSpec {
     /// Read replicas. Unset: kflare leaves them alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_replication: Option<ReadReplication>,
-}
-
-/// Where a database may run and store data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum D1Jurisdiction {
-    /// The European Union.
-    Eu,
-    /// The United States.
-    Us,
-    /// Data centres that comply with `FedRAMP`.
-    Fedramp,
 }
 
 /// Read replicas of a database.

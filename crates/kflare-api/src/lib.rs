@@ -14,6 +14,7 @@ pub mod kv_namespace;
 pub mod location;
 pub mod managed_transform;
 pub mod names;
+pub mod queue;
 pub mod r2_bucket;
 pub mod r2_rules;
 pub mod record_type;
@@ -37,6 +38,7 @@ pub use dns_record::DNSRecord;
 pub use ip_list::IPList;
 pub use kv_namespace::KVNamespace;
 pub use managed_transform::ManagedTransform;
+pub use queue::Queue;
 pub use r2_bucket::R2Bucket;
 pub use record_type::RecordType;
 pub use rules::{
@@ -58,6 +60,7 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         KVNamespace::crd(),
         R2Bucket::crd(),
         D1Database::crd(),
+        Queue::crd(),
         WAFCustomRule::crd(),
         RateLimitRule::crd(),
         ManagedRuleset::crd(),

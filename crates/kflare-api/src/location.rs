@@ -20,3 +20,15 @@ pub enum LocationHint {
     /// Oceania.
     Oc,
 }
+
+/// Where, by law, a database or queue may run and keep data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Jurisdiction {
+    /// The European Union.
+    Eu,
+    /// The United States.
+    Us,
+    /// Data centres that comply with `FedRAMP`.
+    Fedramp,
+}

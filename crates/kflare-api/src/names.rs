@@ -62,6 +62,8 @@ pub const KV_NAMESPACE_ID: &str = "kflare.dev/kv-namespace-id";
 pub const R2_BUCKET_NAME: &str = "kflare.dev/r2-bucket-name";
 /// Label, set by kflare: claims a D1 database by its Cloudflare id.
 pub const D1_DATABASE_ID: &str = "kflare.dev/d1-database-id";
+/// Label, set by kflare: claims a queue by its Cloudflare id.
+pub const QUEUE_ID: &str = "kflare.dev/queue-id";
 /// Label, set by kflare: claims a rule of a ruleset by its Cloudflare id.
 pub const RULE_ID: &str = "kflare.dev/rule-id";
 /// Label, set by kflare: claims the managed transforms of a zone by the zone's Cloudflare id.

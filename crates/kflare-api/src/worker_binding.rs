@@ -57,6 +57,9 @@ pub struct WorkerBinding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub queue: Option<String>,
+    /// A `Queue` of ours: the Worker sends to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_ref: Option<ResourceRef>,
     /// A namespace of Durable Objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub durable_object: Option<DurableObjectBinding>,
@@ -131,7 +134,7 @@ fn nothing(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// The fields of which a binding has exactly one.
-const TARGETS: [&str; 16] = [
+const TARGETS: [&str; 17] = [
     "plainText",
     "json",
     "secretKeyRef",
@@ -143,6 +146,7 @@ const TARGETS: [&str; 16] = [
     "d1DatabaseRef",
     "service",
     "queue",
+    "queueRef",
     "durableObject",
     "vpcServiceID",
     "hyperdriveID",

@@ -1,4 +1,5 @@
-//! The cases in `cel-cases` cover every rule. They run against a real API server in the cluster tests.
+//! The cases in `cel-cases` cover every rule. They run against a real API server in the cluster tests; that the adapters read what is
+//! accepted is among the tests of kinds (`registry.rs`).
 
 #![allow(
     clippy::unwrap_used,
@@ -112,54 +113,5 @@ fn a_case_has_one_input_and_a_name_of_its_own() {
             "{} is there twice",
             case.name
         );
-    }
-}
-
-/// What is accepted must also be read by the controller.
-#[test]
-fn accepted_objects_read_as_their_type() {
-    for case in cases()
-        .into_iter()
-        .filter(|case| matches!(case.expect, Expect::Accepted))
-    {
-        for spec in case.object.into_iter().chain(case.change.map(|it| it.to)) {
-            let object = serde_json::json!({"metadata": {"name": "it"}, "spec": without_nulls(spec)});
-            let read = match case.kind.as_str() {
-                "CloudflareAccount" => serde_json::from_value::<kflare_api::CloudflareAccount>(object).map(drop),
-                "Zone" => serde_json::from_value::<kflare_api::Zone>(object).map(drop),
-                "DNSRecord" => serde_json::from_value::<kflare_api::DNSRecord>(object).map(drop),
-                "KVNamespace" => serde_json::from_value::<kflare_api::KVNamespace>(object).map(drop),
-                "R2Bucket" => serde_json::from_value::<kflare_api::R2Bucket>(object).map(drop),
-                "D1Database" => serde_json::from_value::<kflare_api::D1Database>(object).map(drop),
-                "WAFCustomRule" => serde_json::from_value::<kflare_api::WAFCustomRule>(object).map(drop),
-                "RateLimitRule" => serde_json::from_value::<kflare_api::RateLimitRule>(object).map(drop),
-                "ManagedRuleset" => serde_json::from_value::<kflare_api::ManagedRuleset>(object).map(drop),
-                "TransformRule" => serde_json::from_value::<kflare_api::TransformRule>(object).map(drop),
-                "RedirectRule" => serde_json::from_value::<kflare_api::RedirectRule>(object).map(drop),
-                "CacheRule" => serde_json::from_value::<kflare_api::CacheRule>(object).map(drop),
-                "ConfigurationRule" => serde_json::from_value::<kflare_api::ConfigurationRule>(object).map(drop),
-                "OriginRule" => serde_json::from_value::<kflare_api::OriginRule>(object).map(drop),
-                "ManagedTransform" => serde_json::from_value::<kflare_api::ManagedTransform>(object).map(drop),
-                "IPList" => serde_json::from_value::<kflare_api::IPList>(object).map(drop),
-                "WorkerScript" => serde_json::from_value::<kflare_api::WorkerScript>(object).map(drop),
-                "WorkerRoute" => serde_json::from_value::<kflare_api::WorkerRoute>(object).map(drop),
-                "Tunnel" => serde_json::from_value::<kflare_api::Tunnel>(object).map(drop),
-                "TunnelConfiguration" => serde_json::from_value::<kflare_api::TunnelConfiguration>(object).map(drop),
-                kind => panic!("{kind} is no kind"),
-            };
-            assert!(read.is_ok(), "{}: {read:?}", case.name);
-        }
-    }
-}
-
-/// The API server drops nulls on entry.
-fn without_nulls(value: Value) -> Value {
-    match value {
-        Value::Object(fields) => fields
-            .into_iter()
-            .filter(|(_, value)| !value.is_null())
-            .map(|(name, value)| (name, without_nulls(value)))
-            .collect(),
-        other => other,
     }
 }

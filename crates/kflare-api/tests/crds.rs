@@ -82,6 +82,7 @@ fn names_group_and_category_are_those_users_know() {
         ("KVNamespace", "kvnamespaces", "cfkv", "Namespaced"),
         ("R2Bucket", "r2buckets", "cfr2", "Namespaced"),
         ("D1Database", "d1databases", "cfd1", "Namespaced"),
+        ("Queue", "queues", "cfqueue", "Namespaced"),
         ("WAFCustomRule", "wafcustomrules", "cfwaf", "Namespaced"),
         ("RateLimitRule", "ratelimitrules", "cfratelimit", "Namespaced"),
         ("ManagedRuleset", "managedrulesets", "cfmanaged", "Namespaced"),

@@ -192,7 +192,7 @@ pub struct FieldRules {
     pub immutable: &'static [&'static str],
     /// Fields whose values must not be shown.
     pub secret: &'static [&'static str],
-    /// Fields that Cloudflare does not take at creation; they are set afterwards.
+    /// Top-level fields that Cloudflare does not take at creation; they are set afterwards.
     pub after_create: &'static [&'static str],
     /// Fields that Cloudflare does not always tell: where an answer leaves one out, it is no difference.
     pub untold: &'static [&'static str],

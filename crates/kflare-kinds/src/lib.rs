@@ -58,6 +58,7 @@ fn all() -> impl Iterator<Item = Box<dyn Kind>> {
         erase(account_objects::kv::NamespaceAdapter::new()),
         erase(account_objects::r2::BucketAdapter::new()),
         erase(account_objects::d1::DatabaseAdapter::new()),
+        erase(account_objects::queue::QueueAdapter::new()),
         erase(RuleAdapter::<WafCustom>::new()),
         erase(RuleAdapter::<RateLimit>::new()),
         erase(RuleAdapter::<Managed>::new().with_conflicts("RulesetConflict")),

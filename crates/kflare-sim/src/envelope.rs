@@ -95,7 +95,8 @@ pub(crate) struct Reply {
 pub(crate) enum ReplyBody {
     Result {
         result: Value,
-        messages: Vec<Value>,
+        /// None: neither `errors` nor `messages` is a list, both are null.
+        messages: Option<Vec<Value>>,
         info: Option<Map<String, Value>>,
     },
     Errors(Vec<ApiError>),
@@ -120,7 +121,7 @@ impl Reply {
             status: 200,
             body: ReplyBody::Result {
                 result,
-                messages: Vec::new(),
+                messages: Some(Vec::new()),
                 info: None,
             },
             retry_after: None,
@@ -153,7 +154,7 @@ impl Reply {
     /// One page of a list, with `total_pages`.
     pub(crate) fn page(page: &Page, all: usize, items: Vec<Value>) -> Self {
         let body = ReplyBody::Result {
-            messages: Vec::new(),
+            messages: Some(Vec::new()),
             info: Some(page.info(items.len(), all)),
             result: Value::Array(items),
         };
@@ -189,9 +190,17 @@ impl Reply {
         self
     }
 
+    /// Some lists have null for `errors` and `messages` (seen live on queues).
+    pub(crate) fn with_null_lists(mut self) -> Self {
+        if let ReplyBody::Result { messages, .. } = &mut self.body {
+            *messages = None;
+        }
+        self
+    }
+
     pub(crate) fn with_message(mut self, message: Value) -> Self {
         if let ReplyBody::Result { messages, .. } = &mut self.body {
-            messages.push(message);
+            messages.get_or_insert_default().push(message);
         }
         self
     }
@@ -237,8 +246,8 @@ impl Reply {
             ReplyBody::Result { result, messages, info } => {
                 let mut envelope = Map::new();
                 envelope.insert("success".into(), Value::Bool(true));
-                envelope.insert("errors".into(), json!([]));
-                envelope.insert("messages".into(), Value::Array(messages));
+                envelope.insert("errors".into(), messages.as_ref().map(|_| json!([])).into());
+                envelope.insert("messages".into(), messages.into());
                 envelope.insert("result".into(), result);
                 if let Some(info) = info {
                     envelope.insert("result_info".into(), Value::Object(info));

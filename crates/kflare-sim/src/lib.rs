@@ -32,7 +32,7 @@ mod time;
 
 pub use areas::dns::RecordType;
 pub use areas::rulesets::{Phase, RulesetKind, RulesetSeed};
-pub use areas::stores::seed::{BucketSeed, DatabaseSeed, KvNamespaceSeed};
+pub use areas::stores::seed::{BucketSeed, DatabaseSeed, KvNamespaceSeed, QueueSeed};
 pub use areas::tunnels::TunnelSeed;
 pub use budget::RateLimit;
 pub use calls::{CallRecord, Delivery, Effect};

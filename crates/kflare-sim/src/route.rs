@@ -105,7 +105,7 @@ impl Params {
 }
 
 /// Parameters whose values are 32 hex digits.
-const HEX_IDS: [&str; 8] = [
+const HEX_IDS: [&str; 9] = [
     "account_id",
     "zone_id",
     "dns_record_id",
@@ -114,6 +114,7 @@ const HEX_IDS: [&str; 8] = [
     "ruleset_id",
     "rule_id",
     "route_id",
+    "queue_id",
 ];
 
 /// Parameters whose values are UUIDs.
@@ -123,7 +124,7 @@ const UUIDS: [&str; 1] = ["tunnel_id"];
 pub(crate) fn routes() -> &'static [&'static Route] {
     static ROUTES: OnceLock<Vec<&'static Route>> = OnceLock::new();
     ROUTES.get_or_init(|| {
-        let areas: [&'static [Route]; 13] = [
+        let areas: [&'static [Route]; 14] = [
             &areas::accounts::ROUTES,
             &areas::tokens::ROUTES,
             &areas::zones::ROUTES,
@@ -131,6 +132,7 @@ pub(crate) fn routes() -> &'static [&'static Route] {
             &areas::stores::kv::ROUTES,
             &areas::stores::r2::ROUTES,
             &areas::stores::d1::ROUTES,
+            &areas::stores::queues::ROUTES,
             &areas::rulesets::ROUTES,
             &areas::lists::ROUTES,
             &areas::managed_headers::ROUTES,

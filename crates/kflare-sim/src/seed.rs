@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::areas::dns::{Managed, Quota, Writer, name};
 use crate::areas::managed_headers;
 use crate::areas::rulesets::RulesetSeed;
-use crate::areas::stores::seed::{BucketSeed, DatabaseSeed, KvNamespaceSeed};
+use crate::areas::stores::seed::{BucketSeed, DatabaseSeed, KvNamespaceSeed, QueueSeed};
 use crate::areas::tunnels::TunnelSeed;
 use crate::config::Quirks;
 use crate::envelope::Refusal;
@@ -40,6 +40,8 @@ pub struct Seed {
     pub r2_buckets: Vec<BucketSeed>,
     /// D1 databases.
     pub d1_databases: Vec<DatabaseSeed>,
+    /// Queues.
+    pub queues: Vec<QueueSeed>,
     /// Lists of accounts.
     pub lists: Vec<ListSeed>,
     /// What Workers may bind, of products that are not modelled.
@@ -473,6 +475,12 @@ impl Seed {
             }
             let added = database.apply(world, account, now);
             added.map_err(refused("database", &database.name))?;
+        }
+        for queue in &self.queues {
+            let account = find_account(world, &queue.account, &queue.name)?;
+            let id = id(world, queue.id.as_ref())?;
+            let added = queue.apply(world, account, id, now);
+            added.map_err(refused("queue", &queue.name))?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use crate::areas::dns::{Change, Managed, Quota, Writer};
-use crate::areas::stores::{d1, kv, r2};
+use crate::areas::stores::{d1, kv, queues, r2};
 use crate::areas::{lists, managed_headers, zones};
 use crate::budget::{Budgets, RateLimit};
 use crate::calls::{CallLog, CallRecord};
@@ -20,7 +20,7 @@ use crate::envelope::Refusal;
 use crate::fault::{FaultError, FaultSpec, FaultState, Faults};
 use crate::plan::Plan;
 use crate::seed::{Seed, SeedError, Seeded};
-use crate::state::{Bucket, Database, KvNamespace, TokenStatus, World, Zone};
+use crate::state::{Bucket, Database, KvNamespace, Queue, TokenStatus, World, Zone};
 
 /// A simulated Cloudflare. Clones are handles of the same one.
 #[derive(Clone)]
@@ -254,6 +254,14 @@ impl Simulator {
         databases.map(|it| d1::render(it, d1::Shape::Single)).collect()
     }
 
+    /// Every queue, as the API shows them alone, by id.
+    pub fn queues(&self) -> Vec<Value> {
+        let core = self.lock();
+        let all = core.world.stored::<Queue>();
+        all.map(|it| queues::render(it, queues::Shape::Single, &core.world))
+            .collect()
+    }
+
     /// Leaves so many objects in a bucket, as those who use it would. `jurisdiction` is `default` where there is none.
     pub fn set_objects(&self, account: &str, jurisdiction: &str, bucket: &str, objects: u64) -> Result<(), Refusal> {
         self.with(|core| {
@@ -358,6 +366,7 @@ impl Simulator {
     /// Everything that is held, as the API shows it. Token values are left out.
     pub fn dump(&self) -> Value {
         let (namespaces, buckets, databases) = (self.kv_namespaces(), self.r2_buckets(), self.d1_databases());
+        let queues = self.queues();
         let core = self.lock();
         let held = core.world.held();
         let zones = held.zones.values().map(|zone| {
@@ -409,6 +418,7 @@ impl Simulator {
             "kv_namespaces": namespaces,
             "r2_buckets": buckets,
             "d1_databases": databases,
+            "queues": queues,
             "lists": lists::dump(&core.world),
             "workers": workers.collect::<Vec<_>>(),
             "tunnels": tunnels.collect::<Vec<_>>(),

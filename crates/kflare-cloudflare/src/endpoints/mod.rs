@@ -9,6 +9,7 @@ pub mod dns;
 pub mod kv;
 pub mod lists;
 pub mod managed_headers;
+pub mod queues;
 pub mod r2;
 pub mod rulesets;
 pub mod tunnels;

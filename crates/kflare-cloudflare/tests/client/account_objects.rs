@@ -1,7 +1,7 @@
-//! KV namespaces, R2 buckets and D1 databases: paths, queries, headers and bodies.
+//! KV namespaces, R2 buckets, D1 databases and queues: paths, queries, headers and bodies.
 
 use http::Method;
-use kflare_cloudflare::endpoints::{d1, kv, r2};
+use kflare_cloudflare::endpoints::{d1, kv, queues, r2};
 use serde_json::{Value, json};
 
 use crate::script::{Call, Step, client};
@@ -199,4 +199,59 @@ async fn a_bucket_that_is_not_there_is_no_bucket_without_rules() {
     let (client, _) = client(|_, _| Step::refused(404, 10_006));
     let buckets = r2::Buckets::new(&client, "a1", r2::DEFAULT_JURISDICTION);
     assert!(buckets.cors("one").await.unwrap_err().has_code(10_006));
+}
+
+#[tokio::test(start_paused = true)]
+async fn queues() {
+    // Seen live: the list of queues says null where others have empty lists.
+    let row = json!({"queue_id": "q1", "queue_name": "jobs", "created_on": "2026-09-29T10:00:00.497020Z",
+        "modified_on": "2026-09-29T10:00:00.497020Z", "producers_total_count": 0, "consumers_total_count": 0});
+    let mut whole = row.clone();
+    whole["settings"] =
+        json!({"delivery_delay": 5.0, "message_retention_period": 86_400, "delivery_paused": null, "later": "x"});
+    let (client, calls) = client(move |_, call| match call.method {
+        Method::GET if call.uri.contains('?') => {
+            let longer = json!({"queue_id": "q2", "queue_name": "jobs-2", "settings": null});
+            Step::json(
+                200,
+                &json!({"success": true, "errors": null, "messages": null, "result": [row, longer],
+                    "result_info": {"page": 1, "per_page": 100, "count": 2, "total_count": 2, "total_pages": 1}}),
+            )
+        }
+        Method::DELETE => Step::ok(&Value::Null),
+        _ => Step::ok(&whole),
+    });
+    let all = queues::list(&client, "a1").await.unwrap();
+    assert!(all.iter().all(|queue| queue.settings.is_empty()), "{all:?}");
+    assert_eq!(queues::find_by_name(&client, "a1", "jobs").await.unwrap(), all[..1]);
+    let got = queues::get(&client, "a1", "q1").await.unwrap();
+    assert_eq!(
+        Value::Object(got.settings),
+        json!({"delivery_delay": 5, "message_retention_period": 86_400, "later": "x"})
+    );
+    assert_eq!(
+        (got.created_on.is_some(), got.modified_on),
+        (true, all[0].modified_on.clone())
+    );
+    queues::create(&client, "a1", &json!({"queue_name": "jobs"}))
+        .await
+        .unwrap();
+    let change = json!({"settings": {"delivery_paused": true}});
+    queues::patch(&client, "a1", "q1", &change).await.unwrap();
+    queues::delete(&client, "a1", "q1").await.unwrap();
+    assert_eq!(
+        calls.all().iter().map(sent).collect::<Vec<_>>(),
+        [
+            (Method::GET, "/queues?per_page=100&page=1".to_owned(), Value::Null),
+            (
+                Method::GET,
+                "/queues?name=jobs&per_page=100&page=1".to_owned(),
+                Value::Null
+            ),
+            (Method::GET, "/queues/q1".to_owned(), Value::Null),
+            (Method::POST, "/queues".to_owned(), json!({"queue_name": "jobs"})),
+            (Method::PATCH, "/queues/q1".to_owned(), change),
+            (Method::DELETE, "/queues/q1".to_owned(), Value::Null),
+        ]
+    );
 }

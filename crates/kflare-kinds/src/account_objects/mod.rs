@@ -1,8 +1,9 @@
-//! The named objects of an account: KV namespaces, R2 buckets, D1 databases. There is one of a name at most, and the name is
-//! what they are found by.
+//! The named objects of an account: KV namespaces, R2 buckets, D1 databases, queues. There is one of a name at most, and the
+//! name is what they are found by.
 
 pub mod d1;
 pub mod kv;
+pub mod queue;
 pub mod r2;
 mod r2_rules;
 

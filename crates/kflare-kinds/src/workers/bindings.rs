@@ -26,6 +26,7 @@ pub(super) fn references(spec: &WorkerScriptSpec) -> impl Iterator<Item = Refere
             ("kvNamespaceRef", "KVNamespace", &binding.kv_namespace_ref),
             ("r2BucketRef", "R2Bucket", &binding.r2_bucket_ref),
             ("d1DatabaseRef", "D1Database", &binding.d1_database_ref),
+            ("queueRef", "Queue", &binding.queue_ref),
         ];
         kinds.into_iter().filter_map(|(field, kind, referent)| {
             let name = referent.as_ref()?.name.clone();
@@ -66,6 +67,18 @@ fn visible(binding: &WorkerBinding, parents: &Parents) -> Option<Value> {
     let kv = binding.kv_namespace_id.clone().or_else(|| id("kvNamespaceRef"));
     let bucket = binding.r2_bucket_name.clone().or_else(|| id("r2BucketRef"));
     let database = binding.d1_database_id.clone().or_else(|| id("d1DatabaseRef"));
+    // Queues are bound by the name that never changes, not by their id.
+    let named = |field: &str| {
+        let name = parents
+            .get(&at(binding, field))?
+            .spec
+            .value()
+            .get("name")?
+            .as_str()?
+            .to_owned();
+        Some(name)
+    };
+    let queue = binding.queue.clone().or_else(|| named("queueRef"));
     let fields = if let Some(text) = &binding.plain_text {
         json!({ "type": "plain_text", "text": text })
     } else if let Some(json) = &binding.json {
@@ -80,7 +93,7 @@ fn visible(binding: &WorkerBinding, parents: &Parents) -> Option<Value> {
         json!({ "type": "d1", "id": id })
     } else if let Some(ServiceBinding { name, entrypoint }) = &binding.service {
         json!({ "type": "service", "service": name, "entrypoint": entrypoint })
-    } else if let Some(queue) = &binding.queue {
+    } else if let Some(queue) = queue {
         json!({ "type": "queue", "queue_name": queue })
     } else if let Some(object) = &binding.durable_object {
         json!({

@@ -24,7 +24,7 @@ use journal::{Journal, Undo};
 pub use lists::ListKind;
 pub(crate) use lists::{Ending, Item, ItemChange, Items, List, ListState, Operation};
 pub(crate) use records::RecordSet;
-pub(crate) use stores::{Bucket, Database, KvNamespace, Stores};
+pub(crate) use stores::{Bucket, Database, KvNamespace, Queue, Stores};
 pub(crate) use token::Owner;
 pub(crate) use token::Token;
 pub use token::{Area, Grant, Level, Permission, Scope, TokenStatus, UnknownPermission};
@@ -50,7 +50,7 @@ pub(crate) struct Held {
     pub(crate) zones: BTreeMap<String, Arc<Zone>>,
     /// By zone id.
     pub(crate) records: BTreeMap<String, RecordSet>,
-    /// KV namespaces, R2 buckets, D1 databases.
+    /// KV namespaces, R2 buckets, D1 databases, queues.
     #[serde(default)]
     pub(crate) stores: Stores,
     /// By zone id and ruleset id.

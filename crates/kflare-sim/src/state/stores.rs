@@ -1,4 +1,4 @@
-//! What an account stores data in: KV namespaces, R2 buckets, D1 databases.
+//! What an account stores data in: KV namespaces, R2 buckets, D1 databases, queues.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,13 +52,21 @@ pub(crate) struct Database {
     pub(crate) replication: String,
 }
 
-/// Everything of these kinds, by key.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Stores {
-    namespaces: Table<KvNamespace>,
-    buckets: Table<Bucket>,
-    databases: Table<Database>,
+/// A queue.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Queue {
+    pub(crate) id: String,
+    pub(crate) account_id: String,
+    pub(crate) name: String,
+    pub(crate) jurisdiction: Option<String>,
+    /// In seconds.
+    pub(crate) delivery_delay: u64,
+    /// In seconds.
+    pub(crate) message_retention_period: u64,
+    /// `None`: never set.
+    pub(crate) delivery_paused: Option<bool>,
+    pub(crate) created_on: Timestamp,
+    pub(crate) modified_on: Timestamp,
 }
 
 type Table<T> = BTreeMap<String, Arc<T>>;
@@ -81,17 +89,41 @@ pub(crate) struct Change<T> {
     before: Option<Arc<T>>,
 }
 
-/// How to take one change of a store back.
-#[derive(Debug)]
-pub(crate) enum StoreUndo {
-    Namespace(Change<KvNamespace>),
-    Bucket(Change<Bucket>),
-    Database(Change<Database>),
+impl<T> Change<T> {
+    fn take_back(self, table: &mut Table<T>) {
+        match self.before {
+            Some(before) => drop(table.insert(self.key, before)),
+            None => drop(table.remove(&self.key)),
+        }
+    }
 }
 
-macro_rules! stored {
-    ($kind:ty, $table:ident, $undo:ident, $key:expr) => {
-        impl Stored for $kind {
+/// One line a kind: its type, its table, what a change of it is called, and its key.
+macro_rules! stores {
+    ($($kind:ident in $table:ident as $undo:ident by $key:expr;)*) => {
+        /// Everything of these kinds, by key.
+        #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+        #[serde(default)]
+        pub(crate) struct Stores {
+            $($table: Table<$kind>,)*
+        }
+
+        /// How to take one change of a store back.
+        #[derive(Debug)]
+        pub(crate) enum StoreUndo {
+            $($undo(Change<$kind>),)*
+        }
+
+        impl Stores {
+            /// Takes one change back.
+            pub(super) fn take_back(&mut self, undo: StoreUndo) {
+                match undo {
+                    $(StoreUndo::$undo(change) => change.take_back(&mut self.$table),)*
+                }
+            }
+        }
+
+        $(impl Stored for $kind {
             fn key(&self) -> String {
                 $key(self)
             }
@@ -113,38 +145,20 @@ macro_rules! stored {
                     _ => None,
                 }
             }
-        }
+        })*
     };
 }
 
-stored!(KvNamespace, namespaces, Namespace, |it: &KvNamespace| it.id.clone());
-stored!(Bucket, buckets, Bucket, |it: &Bucket| Bucket::key_of(
-    &it.account_id,
-    &it.jurisdiction,
-    &it.name
-));
-stored!(Database, databases, Database, |it: &Database| it.id.clone());
+stores! {
+    KvNamespace in namespaces as Namespace by |it: &KvNamespace| it.id.clone();
+    Bucket in buckets as Bucket by |it: &Bucket| Bucket::key_of(&it.account_id, &it.jurisdiction, &it.name);
+    Database in databases as Database by |it: &Database| it.id.clone();
+    Queue in queues as Queue by |it: &Queue| it.id.clone();
+}
 
 impl Bucket {
     fn key_of(account: &str, jurisdiction: &str, name: &str) -> String {
         format!("{account}/{jurisdiction}/{name}")
-    }
-}
-
-impl Stores {
-    /// Takes one change back.
-    pub(super) fn take_back(&mut self, undo: StoreUndo) {
-        fn restore<T>(table: &mut Table<T>, change: Change<T>) {
-            match change.before {
-                Some(before) => drop(table.insert(change.key, before)),
-                None => drop(table.remove(&change.key)),
-            }
-        }
-        match undo {
-            StoreUndo::Namespace(change) => restore(&mut self.namespaces, change),
-            StoreUndo::Bucket(change) => restore(&mut self.buckets, change),
-            StoreUndo::Database(change) => restore(&mut self.databases, change),
-        }
     }
 }
 
@@ -167,6 +181,12 @@ impl World {
     pub(crate) fn database(&self, account: &str, id: &str) -> Option<&Arc<Database>> {
         let found = self.held.stores.databases.get(id);
         found.filter(|database| database.account_id == account)
+    }
+
+    /// The queue of this name, for those who bind to it.
+    pub(crate) fn queue(&self, account: &str, name: &str) -> Option<&Arc<Queue>> {
+        let mut all = self.held.stores.queues.values();
+        all.find(|queue| queue.account_id == account && queue.name == name)
     }
 
     /// What an account has of a kind, by key, as it is or as it was.

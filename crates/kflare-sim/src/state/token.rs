@@ -80,6 +80,8 @@ pub enum Area {
     R2,
     /// D1.
     D1,
+    /// Queues.
+    Queues,
     /// Custom rules, rate limiting rules and managed rulesets of zones.
     Waf,
     /// Transform rules.
@@ -106,13 +108,14 @@ pub enum Area {
 
 impl Area {
     /// Every area.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Account,
         Self::Zone,
         Self::Dns,
         Self::Kv,
         Self::R2,
         Self::D1,
+        Self::Queues,
         Self::Waf,
         Self::Transform,
         Self::Redirect,
@@ -134,6 +137,7 @@ impl Area {
             Self::Kv => "kv",
             Self::R2 => "r2",
             Self::D1 => "d1",
+            Self::Queues => "queues",
             Self::Waf => "waf",
             Self::Transform => "transform",
             Self::Redirect => "redirect",
@@ -151,7 +155,14 @@ impl Area {
     /// Whether the permission is given on accounts (true) or on zones.
     pub(crate) fn is_of_accounts(self) -> bool {
         match self {
-            Self::Account | Self::Kv | Self::R2 | Self::D1 | Self::Lists | Self::WorkersScripts | Self::Tunnel => true,
+            Self::Account
+            | Self::Kv
+            | Self::R2
+            | Self::D1
+            | Self::Queues
+            | Self::Lists
+            | Self::WorkersScripts
+            | Self::Tunnel => true,
             Self::Zone
             | Self::Dns
             | Self::Waf
@@ -203,7 +214,9 @@ impl Permission {
     }
 
     fn includes(self, wanted: Self) -> bool {
-        self.area == wanted.area && self.level >= wanted.level
+        // Cloudflare documents that permissions on Workers will do for queues.
+        let is_about = self.area == wanted.area || (self.area, wanted.area) == (Area::WorkersScripts, Area::Queues);
+        is_about && self.level >= wanted.level
     }
 }
 

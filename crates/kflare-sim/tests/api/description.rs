@@ -50,6 +50,11 @@ const WRONG_IN_OPENAPI: &[(&str, &str, &str)] = &[
         "null that is to be an object",
     ),
     (
+        "DELETE",
+        "/accounts/{account_id}/queues/{queue_id}",
+        "null that is to be a list or an object",
+    ),
+    (
         "GET",
         "/accounts/{account_id}/r2/buckets",
         "an object that is to be a list",
@@ -91,7 +96,10 @@ fn every_modelled_route_is_described_and_published() {
         .into_iter()
         .map(|(method, path)| (method.to_owned(), path.to_owned()))
         .collect();
-    assert_eq!(modelled, described);
+    assert_eq!(
+        modelled, described,
+        "the routes modelled, and those in description.json: MODELLED in hack/sim-api-description.py, which writes that file"
+    );
     let published = include_str!("../../api/routes.tsv");
     for (method, path) in &modelled {
         assert!(
@@ -298,6 +306,8 @@ async fn answers_of_stores(api: &Api) -> Vec<(&'static str, &'static str, Answer
     const KV_ONE: &str = "/accounts/{account_id}/storage/kv/namespaces/{namespace_id}";
     const D1: &str = "/accounts/{account_id}/d1/database";
     const D1_ONE: &str = "/accounts/{account_id}/d1/database/{database_id}";
+    const QUEUES: &str = "/accounts/{account_id}/queues";
+    const QUEUE: &str = "/accounts/{account_id}/queues/{queue_id}";
     const R2: &str = "/accounts/{account_id}/r2/buckets";
     const R2_ONE: &str = "/accounts/{account_id}/r2/buckets/{bucket_name}";
     const CORS: &str = "/accounts/{account_id}/r2/buckets/{bucket_name}/cors";
@@ -306,6 +316,7 @@ async fn answers_of_stores(api: &Api) -> Vec<(&'static str, &'static str, Answer
         (kflare_sim::Area::Kv, true),
         (kflare_sim::Area::R2, true),
         (kflare_sim::Area::D1, true),
+        (kflare_sim::Area::Queues, true),
     ]);
     let own = kflare_sim::TokenSeed::of_account(&token("stores"), "One", rights);
     api.sim
@@ -325,7 +336,7 @@ async fn answers_of_stores(api: &Api) -> Vec<(&'static str, &'static str, Answer
     let title = json!({ "title": "cache" });
     let path = |template: &str, id: &str| {
         let path = template.replace("{account_id}", ACCOUNT);
-        ["{namespace_id}", "{database_id}", "{bucket_name}"]
+        ["{namespace_id}", "{database_id}", "{queue_id}", "{bucket_name}"]
             .iter()
             .fold(path, |path, parameter| path.replace(parameter, id))
     };
@@ -337,6 +348,11 @@ async fn answers_of_stores(api: &Api) -> Vec<(&'static str, &'static str, Answer
     let made = api.send("POST", &path(D1, ""), Some(&name)).await;
     let database = text(&made.body["result"]["uuid"]);
     answers.push(("POST", D1, made));
+    let jobs = json!({ "queue_name": "jobs", "jurisdiction": "eu", "settings": { "delivery_delay": 5 } });
+    let made = api.send("POST", &path(QUEUES, ""), Some(&jobs)).await;
+    let queue = text(&made.body["result"]["queue_id"]);
+    answers.push(("POST", QUEUES, made));
+    let paused = json!({ "settings": { "delivery_paused": true } });
     answers.push(("POST", R2, api.send("POST", &path(R2, ""), Some(&name)).await));
     answers.push((
         "PATCH",
@@ -353,6 +369,11 @@ async fn answers_of_stores(api: &Api) -> Vec<(&'static str, &'static str, Answer
         ("PUT", D1_ONE, &database, Some(&replication)),
         ("PATCH", D1_ONE, &database, Some(&replication)),
         ("DELETE", D1_ONE, &database, None),
+        ("GET", QUEUES, "", None),
+        ("PUT", QUEUE, &queue, Some(&jobs)),
+        ("PATCH", QUEUE, &queue, Some(&paused)),
+        ("GET", QUEUE, &queue, None),
+        ("DELETE", QUEUE, &queue, None),
         ("GET", R2, "", None),
         ("GET", R2_ONE, "app", None),
         ("PUT", CORS, "app", Some(&cors)),

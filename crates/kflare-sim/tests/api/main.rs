@@ -17,6 +17,8 @@ mod lists;
 #[cfg(test)]
 mod managed_headers;
 #[cfg(test)]
+mod queues;
+#[cfg(test)]
 mod records;
 #[cfg(test)]
 mod rulesets;

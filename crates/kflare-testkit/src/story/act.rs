@@ -163,7 +163,7 @@ pub enum Act {
         /// The call.
         call: kflare_sim::ForeignCall,
     },
-    /// Somebody changes a KV namespace, a bucket or a database, whoever made it, or deletes it.
+    /// Somebody changes a KV namespace, a bucket, a database or a queue, whoever made it, or deletes it.
     ForeignMeddling {
         /// Which of them, counted by kind and name, modulo their number.
         pick: usize,

@@ -520,6 +520,7 @@ fn allows(planned: &PlannedOutcome, write: &Write, others_moved: bool) -> bool {
                     "data" => "content",
                     "storageClass" => "storage_class",
                     "defaultLifecycleRule" => "lifecycle",
+                    "delivery_delay" | "message_retention_period" | "delivery_paused" => "settings",
                     other => other,
                 };
                 top == field || spelling == field

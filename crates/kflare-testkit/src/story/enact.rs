@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
-use kflare_api::{CloudflareAccount, D1Database, DNSRecord, KVNamespace, R2Bucket, Tunnel, TunnelConfiguration, Zone};
+use kflare_api::names;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::act::{Act, ApiFault, Cut, Target};
 use super::cast::Replica;
 use super::ledger::{identity, replica_name, text};
-use super::perform::{Stage, base64, unbase64};
+use super::perform::{KINDS, Stage, base64, unbase64};
 use super::stores;
 use crate::memory_api::{Fault, FaultRule, ObjectId, RequestInfo, Symptom, WatchCut};
 use crate::simulation::NAMESPACE;
@@ -163,16 +163,8 @@ impl Stage {
                     request.life.starts_with(&prefix)
                 });
                 if let Some(world) = self.clusters.get(*cluster) {
-                    for resource in [
-                        "dnsrecords.kflare.dev",
-                        "zones.kflare.dev",
-                        "kvnamespaces.kflare.dev",
-                        "r2buckets.kflare.dev",
-                        "d1databases.kflare.dev",
-                        "cloudflareaccounts.kflare.dev",
-                        "secrets",
-                        "namespaces",
-                    ] {
+                    let ours = KINDS.map(|plural| format!("{plural}.{}", names::GROUP));
+                    for resource in ours.iter().map(String::as_str).chain(["secrets", "namespaces"]) {
                         world.api.cut_watches(resource, WatchCut::ConnectionReset);
                     }
                 }
@@ -305,17 +297,13 @@ fn picked(records: &[Value], pick: usize) -> Option<String> {
     (!all.is_empty()).then(|| all[pick % all.len()].1.clone())
 }
 
-/// The id of a resource.
+/// The id of a resource. Only accounts are in no namespace.
 fn id_of(target: &Target) -> ObjectId {
-    match target.kind.as_str() {
-        "CloudflareAccount" => ObjectId::cluster::<CloudflareAccount>(&target.name),
-        "Zone" => ObjectId::namespaced::<Zone>(NAMESPACE, &target.name),
-        "KVNamespace" => ObjectId::namespaced::<KVNamespace>(NAMESPACE, &target.name),
-        "R2Bucket" => ObjectId::namespaced::<R2Bucket>(NAMESPACE, &target.name),
-        "D1Database" => ObjectId::namespaced::<D1Database>(NAMESPACE, &target.name),
-        "Tunnel" => ObjectId::namespaced::<Tunnel>(NAMESPACE, &target.name),
-        "TunnelConfiguration" => ObjectId::namespaced::<TunnelConfiguration>(NAMESPACE, &target.name),
-        _ => ObjectId::namespaced::<DNSRecord>(NAMESPACE, &target.name),
+    ObjectId {
+        group: names::GROUP.to_owned(),
+        kind: target.kind.clone(),
+        namespace: (target.kind != "CloudflareAccount").then(|| NAMESPACE.to_owned()),
+        name: target.name.clone(),
     }
 }
 

@@ -8,6 +8,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Map, Value, json};
 
 use super::act::{Act, ApiFault, Cut, KillPoint, Setting, Step, Story, Target};
+use super::perform::KINDS;
 use super::stores;
 use super::vocabulary::{self, DOMAINS};
 use crate::simulation::NAMESPACE;
@@ -397,7 +398,10 @@ impl Author {
                 },
                 8 => Act::CutWatches {
                     cluster,
-                    resource: (*RESOURCES.choose(&mut self.rng).unwrap_or(&RESOURCES[0])).to_owned(),
+                    resource: match KINDS.get(self.rng.random_range(0..=KINDS.len())) {
+                        Some(plural) => format!("{plural}.{}", names::GROUP),
+                        None => "secrets".to_owned(),
+                    },
                     cut: *CUTS.choose(&mut self.rng).unwrap_or(&Cut::Clean),
                 },
                 _ => Act::Compact { cluster },
@@ -441,15 +445,6 @@ impl Author {
     }
 }
 
-const RESOURCES: [&str; 7] = [
-    "dnsrecords.kflare.dev",
-    "zones.kflare.dev",
-    "kvnamespaces.kflare.dev",
-    "r2buckets.kflare.dev",
-    "d1databases.kflare.dev",
-    "cloudflareaccounts.kflare.dev",
-    "secrets",
-];
 const CUTS: [Cut; 4] = [Cut::Clean, Cut::HalfLine, Cut::Reset, Cut::Gone];
 const API_FAULTS: [ApiFault; 7] = [
     ApiFault::ServerError,

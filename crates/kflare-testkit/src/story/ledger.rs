@@ -48,7 +48,7 @@ pub struct Holdings {
     pub zones: BTreeMap<String, Value>,
     /// Records.
     pub records: BTreeMap<String, Value>,
-    /// KV namespaces, R2 buckets, D1 databases.
+    /// KV namespaces, R2 buckets, D1 databases, queues.
     pub stores: BTreeMap<String, Value>,
     /// Tunnels that are not deleted, each with its configuration.
     pub tunnels: BTreeMap<String, Value>,
@@ -651,7 +651,7 @@ fn is_recorded(world: &World, object: &Value) -> bool {
 pub fn recorded_id(resource: &Value) -> Option<&str> {
     let metadata = &resource["status"]["cloudflareMetadata"];
     // A record has the ids of itself and of its zone.
-    let ids = ["recordID", "zoneID", "tunnelID", "namespaceID", "databaseID"];
+    let ids = ["recordID", "zoneID", "tunnelID", "namespaceID", "databaseID", "queueID"];
     let id = ids.iter().find_map(|field| metadata[*field].as_str());
     id.or_else(|| metadata["name"].as_str().filter(|_| resource["kind"] == "R2Bucket"))
 }

@@ -348,13 +348,14 @@ fn checks_within(time: Duration, interval: Duration) -> usize {
 }
 
 /// The kinds of stories, by plural.
-pub(super) const KINDS: [&str; 8] = [
+pub(super) const KINDS: [&str; 9] = [
     "cloudflareaccounts",
     "zones",
     "dnsrecords",
     "kvnamespaces",
     "r2buckets",
     "d1databases",
+    "queues",
     "tunnels",
     "tunnelconfigurations",
 ];

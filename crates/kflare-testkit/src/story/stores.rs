@@ -1,4 +1,4 @@
-//! KV namespaces, R2 buckets and D1 databases in stories: what happens to them, and what they are to be at Cloudflare.
+//! KV namespaces, R2 buckets, D1 databases and queues in stories: what happens to them, and what they are to be at Cloudflare.
 //! Written against Cloudflare's documentation, not with the code under test.
 
 use std::collections::BTreeMap;
@@ -13,10 +13,11 @@ use super::ledger::text;
 use crate::simulation::{ACCOUNT_ID, NAMESPACE};
 
 /// The kinds and their plurals.
-pub const KINDS: [(&str, &str); 3] = [
+pub const KINDS: [(&str, &str); 4] = [
     ("KVNamespace", "kvnamespaces"),
     ("R2Bucket", "r2buckets"),
     ("D1Database", "d1databases"),
+    ("Queue", "queues"),
 ];
 
 const SECOND: u64 = 1000;
@@ -25,6 +26,7 @@ const SECOND: u64 = 1000;
 const TITLES: [&str; 3] = ["cache", "Cache", "sessions of the shop"];
 const BUCKETS: [&str; 3] = ["assets", "logs", "eu-data"];
 const DATABASES: [&str; 3] = ["shop", "ledger_1", "eu-orders"];
+const QUEUES: [&str; 3] = ["jobs", "mails", "eu-events"];
 
 /// CORS rules as specs have them, and as Cloudflare has them.
 fn cors(variant: usize) -> (Value, Value) {
@@ -168,6 +170,14 @@ impl Author<'_> {
                     }
                 }
             }
+            "Queue" => {
+                spec["name"] = json!(self.pick(&QUEUES));
+                for _ in 0..2 {
+                    if self.rng.random_bool(0.4) {
+                        json_patch::merge(&mut spec, &self.queue_fields());
+                    }
+                }
+            }
             _ => {
                 let name = self.pick(&DATABASES);
                 spec["name"] = json!(name);
@@ -178,7 +188,7 @@ impl Author<'_> {
         }
         if let Some(jurisdiction) = jurisdiction(spec["name"].as_str().unwrap_or_default()) {
             spec["jurisdiction"] = json!(jurisdiction);
-        } else if kind != "KVNamespace" && self.rng.random_bool(0.2) {
+        } else if matches!(kind, "R2Bucket" | "D1Database") && self.rng.random_bool(0.2) {
             spec["locationHint"] = json!(self.pick(&["wnam", "weur", "oc"]));
         }
         spec
@@ -189,6 +199,14 @@ impl Author<'_> {
             0 => json!({ "storageClass": self.pick(&["Standard", "InfrequentAccess"]) }),
             1 => json!({ "cors": cors(self.rng.random_range(0..VARIANTS)).0 }),
             _ => json!({ "lifecycle": lifecycle(self.rng.random_range(0..VARIANTS)).0 }),
+        }
+    }
+
+    fn queue_fields(&mut self) -> Value {
+        match self.rng.random_range(0..3) {
+            0 => json!({ "deliveryDelaySeconds": self.rng.random_range(0..3) }),
+            1 => json!({ "messageRetentionSeconds": self.rng.random_range(60..63) }),
+            _ => json!({ "deliveryPaused": self.rng.random_bool(0.5) }),
         }
     }
 
@@ -211,6 +229,8 @@ impl Author<'_> {
             "KVNamespace" => json!({ "title": self.pick(&TITLES) }),
             "R2Bucket" if self.rng.random_bool(0.2) => json!({ "cors": null, "lifecycle": null }),
             "R2Bucket" => self.bucket_fields(),
+            "Queue" if self.rng.random_bool(0.2) => json!({ "deliveryDelaySeconds": null, "deliveryPaused": null }),
+            "Queue" => self.queue_fields(),
             _ => json!({ "readReplication": { "mode": self.pick(&["auto", "disabled"]) } }),
         };
         Some(Act::Edit {
@@ -273,11 +293,15 @@ fn creation(kind: &str, spec: &Value) -> ForeignCall {
             call.header("cf-r2-jurisdiction", spec["jurisdiction"].as_str().unwrap_or("default"))
         }
         _ => {
-            let mut body = json!({ "name": spec["name"] });
+            let (rest, name) = match kind {
+                "Queue" => ("/queues", "queue_name"),
+                _ => ("/d1/database", "name"),
+            };
+            let mut body = json!({ name: spec["name"] });
             if !spec["jurisdiction"].is_null() {
                 body["jurisdiction"] = spec["jurisdiction"].clone();
             }
-            ForeignCall::new("POST", path("/d1/database")).body(body)
+            ForeignCall::new("POST", path(rest)).body(body)
         }
     }
 }
@@ -288,6 +312,7 @@ pub fn holdings(cloudflare: &Simulator) -> BTreeMap<String, Value> {
         ("KVNamespace", "id", cloudflare.kv_namespaces()),
         ("R2Bucket", "name", cloudflare.r2_buckets()),
         ("D1Database", "uuid", cloudflare.d1_databases()),
+        ("Queue", "queue_id", cloudflare.queues()),
     ];
     let mut found = BTreeMap::new();
     for (kind, id, objects) in all {
@@ -295,6 +320,9 @@ pub fn holdings(cloudflare: &Simulator) -> BTreeMap<String, Value> {
             let id = text(&object[id]);
             object["kind"] = json!(kind);
             object["id"] = json!(id);
+            if kind == "Queue" {
+                object["name"] = object["queue_name"].clone();
+            }
             found.insert(id, object);
         }
     }
@@ -339,6 +367,16 @@ pub fn meddle(cloudflare: &Simulator, pick: usize, number: u64) {
             ForeignCall::new("PATCH", path(&format!("/d1/database/{id}")))
                 .body(json!({ "read_replication": { "mode": mode } }))
         }
+        ("Queue", 0) => ForeignCall::new("DELETE", path(&format!("/queues/{id}"))),
+        ("Queue", _) => {
+            let settings = [
+                json!({ "delivery_delay": 3 }),
+                json!({ "message_retention_period": 64 }),
+                json!({ "delivery_paused": number % 4 == 1 }),
+            ];
+            ForeignCall::new("PATCH", path(&format!("/queues/{id}")))
+                .body(json!({ "settings": settings[variant % settings.len()] }))
+        }
         (_, 0) if variant % 2 == 0 => bucket("DELETE", ""),
         (_, 0) => {
             drop(cloudflare.set_objects(ACCOUNT_ID, jurisdiction, &id, number));
@@ -378,6 +416,16 @@ pub fn differences(resource: &Value, object: &Value) -> Vec<String> {
     check("storageClass", &spec["storageClass"], &object["storage_class"]);
     let mode = &spec["readReplication"]["mode"];
     check("readReplication", mode, &object["read_replication"]["mode"]);
+    let settings = &object["settings"];
+    check(
+        "deliveryDelaySeconds",
+        &spec["deliveryDelaySeconds"],
+        &settings["delivery_delay"],
+    );
+    let retention = &settings["message_retention_period"];
+    check("messageRetentionSeconds", &spec["messageRetentionSeconds"], retention);
+    let paused = json!(settings["delivery_paused"].as_bool().unwrap_or_default());
+    check("deliveryPaused", &spec["deliveryPaused"], &paused);
     for variant in 0..VARIANTS {
         let (asked, wire) = cors(variant);
         if spec["cors"] == asked && object["cors"] != wire {

@@ -58,6 +58,8 @@ mod record_types;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
+mod registry;
+#[cfg(test)]
 mod rules;
 #[cfg(test)]
 mod rules_entry_points;

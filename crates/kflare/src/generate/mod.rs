@@ -88,7 +88,7 @@ fn check_samples(root: &Path) -> Result<()> {
             })
             .collect();
         if of_kind.is_empty() {
-            bail!("config/samples has no {name}; add one");
+            bail!("config/samples has no {name}; add {}.yaml", name.to_lowercase());
         }
         for document in of_kind {
             let spec = document.object.data.get("spec").cloned().unwrap_or_default();

@@ -53,6 +53,12 @@ const NOTES: &[Notes] = &[
         limits: "10 databases on the free Workers plan. Only `readReplication` can be changed.",
     },
     Notes {
+        kind: "Queue",
+        permissions: "Queues Read; Queues Write to create, change and delete. Workers Scripts Read and Write serve as well.",
+        deletion: "The queue **and every message in it**; an Event says so. It waits (`InUse`) for the WorkerScripts that are bound to it, and while a bucket sends its events to it. Adopted queues stay, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        limits: "Messages are kept for up to 86,400 s on the free Workers plan, 1,209,600 s on the paid one. Only the settings can be changed: Cloudflare takes another name too, but what becomes of the Workers that are bound to the old one is documented nowhere. A queue cannot be made paused: it is paused right after. Consumers (a Worker that gets the messages, or clients that pull them) are not managed and not touched: they are objects of their own at Cloudflare, and a Worker that both sends to a queue and takes from it would wait for itself.",
+    },
+    Notes {
         kind: "WAFCustomRule",
         permissions: "Zone WAF Read; Zone WAF Write (Edit in the dashboard) to create, change and delete.",
         deletion: "The rule; rules of others and the ruleset that holds it stay. A rule that kflare took over by an adoption policy stays, unless `kflare.dev/deletion-policy: delete` says otherwise.",

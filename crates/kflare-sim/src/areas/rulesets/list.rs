@@ -44,7 +44,7 @@ pub(super) fn list(call: &mut Call<'_>) -> Result<Reply, Refusal> {
         status: 200,
         body: ReplyBody::Result {
             result: Value::Array(page),
-            messages: Vec::new(),
+            messages: Some(Vec::new()),
             info: Some(info),
         },
         retry_after: None,

@@ -1,7 +1,8 @@
-//! What an account stores data in: KV namespaces, R2 buckets, D1 databases.
+//! What an account stores data in: KV namespaces, R2 buckets, D1 databases, queues.
 
 pub(crate) mod d1;
 pub(crate) mod kv;
+pub(crate) mod queues;
 pub(crate) mod r2;
 mod r2_rules;
 pub(crate) mod seed;

@@ -1,10 +1,10 @@
-//! KV namespaces, R2 buckets and D1 databases that are there from the start.
+//! KV namespaces, R2 buckets, D1 databases and queues that are there from the start.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{d1, kv, r2, r2_rules, region_of};
+use super::{d1, kv, queues, r2, r2_rules, region_of};
 use crate::config::Quirks;
 use crate::envelope::Refusal;
 use crate::state::{Bucket, Database, KvNamespace, World};
@@ -63,6 +63,19 @@ pub struct DatabaseSeed {
     pub created_on: Option<Timestamp>,
 }
 
+/// A queue, with the settings of a new one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueSeed {
+    /// 32 lower-case hex digits; unset: drawn from the simulator's seed.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// The account it is in.
+    pub account: String,
+    /// Its name.
+    pub name: String,
+}
+
 impl KvNamespaceSeed {
     pub(crate) fn apply(
         &self,
@@ -111,5 +124,17 @@ impl DatabaseSeed {
             replication: "disabled".to_owned(),
         };
         d1::add(world, database, now).map(drop)
+    }
+}
+
+impl QueueSeed {
+    pub(crate) fn apply(
+        &self,
+        world: &mut World,
+        account_id: String,
+        id: String,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        queues::add(world, queues::new(id, account_id, self.name.clone(), now), now).map(drop)
     }
 }

@@ -209,6 +209,7 @@ impl Bound<'_> {
                 world.bucket(account, jurisdiction, id).is_some()
             }
             "d1" => world.database(account, id).is_some(),
+            "queue" => world.queue(account, id).is_some(),
             _ => false,
         };
         // What is seeded as bindable stands for products that are not modelled.
@@ -258,4 +259,17 @@ pub(super) fn binds_service(script: &Script, service: &str) -> bool {
         .bindings
         .iter()
         .any(|binding| text(binding, "type") == Some("service") && text(binding, "service") == Some(service))
+}
+
+/// The Workers of an account that send to the queue of this name.
+pub(crate) fn senders(world: &World, account: &str, queue: &str) -> Vec<String> {
+    let sends = |script: &Script| {
+        let mut bindings = script.bindings.iter();
+        bindings.any(|it| text(it, "type") == Some("queue") && text(it, "queue_name") == Some(queue))
+    };
+    let scripts = world.scripts(account, None).into_iter();
+    scripts
+        .filter(|script| sends(script))
+        .map(|script| script.name.clone())
+        .collect()
 }

@@ -13,6 +13,7 @@ mod upload;
 
 use std::sync::Arc;
 
+pub(crate) use binding::senders;
 pub(crate) use module::Module;
 pub(crate) use script::{revealed, shown};
 pub(crate) use upload::{Inherit, Upload, deploy};

@@ -9,8 +9,8 @@ use base64::Engine as _;
 use k8s_openapi::api::core::v1::Secret;
 use kflare_api::{
     CacheRule, CloudflareAccount, ConfigurationRule, D1Database, DNSRecord, IPList, KVNamespace, ManagedRuleset,
-    ManagedTransform, OriginRule, R2Bucket, RateLimitRule, RedirectRule, TransformRule, Tunnel, TunnelConfiguration,
-    WAFCustomRule, WorkerRoute, WorkerScript, Zone, names,
+    ManagedTransform, OriginRule, Queue, R2Bucket, RateLimitRule, RedirectRule, TransformRule, Tunnel,
+    TunnelConfiguration, WAFCustomRule, WorkerRoute, WorkerScript, Zone, names,
 };
 use kflare_sim::{AccountSeed, Area, Grant, Permission, Seed, UserSeed};
 use kflare_testkit::cluster::{TestNamespace, diagnose};
@@ -20,83 +20,56 @@ use serde_json::{Value, json};
 
 use super::site::Site;
 
-/// The kinds under test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    Account,
-    Zone,
-    Record,
-    WafCustomRule,
-    RateLimitRule,
-    ManagedRuleset,
-    TransformRule,
-    RedirectRule,
-    CacheRule,
-    ConfigurationRule,
-    OriginRule,
-    Tunnel,
-    TunnelConfiguration,
-    ManagedTransform,
-    IPList,
-    KvNamespace,
-    R2Bucket,
-    D1Database,
-    WorkerScript,
-    WorkerRoute,
+/// One line a kind: what tests call it, and its type.
+macro_rules! kinds {
+    ($($name:ident = $kind:ty,)*) => {
+        /// The kinds under test.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Kind {
+            $($name,)*
+        }
+
+        impl Kind {
+            pub const ALL: [Self; [$(stringify!($name)),*].len()] = [$(Self::$name),*];
+
+            pub fn resource(self) -> ApiResource {
+                match self {
+                    $(Self::$name => ApiResource::erase::<$kind>(&()),)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    Account = CloudflareAccount,
+    Zone = Zone,
+    Record = DNSRecord,
+    WafCustomRule = WAFCustomRule,
+    RateLimitRule = RateLimitRule,
+    ManagedRuleset = ManagedRuleset,
+    TransformRule = TransformRule,
+    RedirectRule = RedirectRule,
+    CacheRule = CacheRule,
+    ConfigurationRule = ConfigurationRule,
+    OriginRule = OriginRule,
+    Tunnel = Tunnel,
+    TunnelConfiguration = TunnelConfiguration,
+    ManagedTransform = ManagedTransform,
+    IPList = IPList,
+    KvNamespace = KVNamespace,
+    R2Bucket = R2Bucket,
+    D1Database = D1Database,
+    Queue = Queue,
+    WorkerScript = WorkerScript,
+    WorkerRoute = WorkerRoute,
 }
 
 impl Kind {
-    pub const ALL: [Self; 20] = [
-        Self::Account,
-        Self::Zone,
-        Self::Record,
-        Self::WafCustomRule,
-        Self::RateLimitRule,
-        Self::ManagedRuleset,
-        Self::TransformRule,
-        Self::RedirectRule,
-        Self::CacheRule,
-        Self::ConfigurationRule,
-        Self::OriginRule,
-        Self::Tunnel,
-        Self::TunnelConfiguration,
-        Self::ManagedTransform,
-        Self::IPList,
-        Self::KvNamespace,
-        Self::R2Bucket,
-        Self::D1Database,
-        Self::WorkerScript,
-        Self::WorkerRoute,
-    ];
-
-    pub fn resource(self) -> ApiResource {
-        match self {
-            Self::Account => ApiResource::erase::<CloudflareAccount>(&()),
-            Self::Zone => ApiResource::erase::<Zone>(&()),
-            Self::Record => ApiResource::erase::<DNSRecord>(&()),
-            Self::WafCustomRule => ApiResource::erase::<WAFCustomRule>(&()),
-            Self::RateLimitRule => ApiResource::erase::<RateLimitRule>(&()),
-            Self::ManagedRuleset => ApiResource::erase::<ManagedRuleset>(&()),
-            Self::TransformRule => ApiResource::erase::<TransformRule>(&()),
-            Self::RedirectRule => ApiResource::erase::<RedirectRule>(&()),
-            Self::CacheRule => ApiResource::erase::<CacheRule>(&()),
-            Self::ConfigurationRule => ApiResource::erase::<ConfigurationRule>(&()),
-            Self::OriginRule => ApiResource::erase::<OriginRule>(&()),
-            Self::Tunnel => ApiResource::erase::<Tunnel>(&()),
-            Self::TunnelConfiguration => ApiResource::erase::<TunnelConfiguration>(&()),
-            Self::ManagedTransform => ApiResource::erase::<ManagedTransform>(&()),
-            Self::IPList => ApiResource::erase::<IPList>(&()),
-            Self::KvNamespace => ApiResource::erase::<KVNamespace>(&()),
-            Self::R2Bucket => ApiResource::erase::<R2Bucket>(&()),
-            Self::D1Database => ApiResource::erase::<D1Database>(&()),
-            Self::WorkerScript => ApiResource::erase::<WorkerScript>(&()),
-            Self::WorkerRoute => ApiResource::erase::<WorkerRoute>(&()),
-        }
-    }
-
     /// The kind of this name.
     pub fn named(name: &str) -> Self {
-        Self::ALL.into_iter().find(|it| it.resource().kind == name).unwrap()
+        let found = Self::ALL.into_iter().find(|it| it.resource().kind == name);
+        found.unwrap_or_else(|| panic!("{name} has no line in harness/tenant.rs"))
     }
 }
 

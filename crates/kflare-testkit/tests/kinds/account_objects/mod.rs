@@ -1,7 +1,8 @@
-//! The named objects of an account: KV namespaces, R2 buckets, D1 databases.
+//! The named objects of an account: KV namespaces, R2 buckets, D1 databases, queues.
 
 mod d1;
 mod kv;
+mod queue;
 mod r2;
 
 use kflare_api::names;
