@@ -15,6 +15,7 @@ const ROUTES: usize = 8;
 const NAMESPACES: usize = 120;
 const BUCKETS: usize = 40;
 const DATABASES: usize = 10;
+const QUEUES: usize = 20;
 const TUNNELS: usize = 20;
 const SCRIPTS: usize = 25;
 const LISTS: usize = 5;
@@ -100,6 +101,11 @@ impl Team<'_> {
             let name = format!("database-{number}");
             let spec = json!({ "accountRef": account, "name": name });
             all.push(self.resource("D1Database", &name, &spec));
+        }
+        for number in 0..QUEUES {
+            let name = format!("queue-{number}");
+            let spec = json!({ "accountRef": account, "name": name });
+            all.push(self.resource("Queue", &name, &spec));
         }
         for number in 0..LISTS {
             let spec = json!({
