@@ -220,10 +220,37 @@ fn tell(options: &Options, tale: &Story, broken: Option<Mutation>) -> Result<()>
     bail!("seed {} breaks the rule {:?}", tale.seed, first.rule)
 }
 
+/// Stories that were found once and are kept, for faults that few seeds meet: what a seed tells changes with every new kind.
+const KEPT: [(Mutation, &str); 1] = [(
+    Mutation::LookalikeTakenForOwn,
+    include_str!("../../tests/stories/a_lookalike_of_an_interrupted_create.json"),
+)];
+
+/// What a kept story of that broken engine breaks; it breaks nothing when the engine is whole.
+fn caught_by_kept_story(broken: Mutation) -> Result<Option<String>> {
+    let Some((_, kept)) = KEPT.iter().find(|(mutation, _)| *mutation == broken) else {
+        return Ok(None);
+    };
+    let tale: Story = serde_json::from_str(kept).context("reading a kept story")?;
+    let whole = act_out(&tale, None, TraceDetail::DigestOnly).map_err(anyhow::Error::msg)?;
+    if let Some(violation) = whole.violations.first() {
+        bail!("the kept story of {broken:?} breaks a rule without it: {violation}");
+    }
+    Ok(match act_out(&tale, Some(broken), TraceDetail::DigestOnly) {
+        Ok(outcome) => outcome.violations.first().map(ToString::to_string),
+        Err(panic) => Some(panic),
+    })
+}
+
 /// Every broken engine must break a rule.
 fn all_mutations(options: &Options) -> Result<()> {
     let mut missed = Vec::new();
     for broken in Mutation::ALL {
+        if let Some(how) = caught_by_kept_story(broken)? {
+            let how: String = how.chars().take(160).collect();
+            println!("{broken:?}: caught by its story: {how}");
+            continue;
+        }
         let found: Mutex<BTreeMap<u64, String>> = Mutex::default();
         for_each_seed(options, |seed| {
             let tale = story(seed);
