@@ -26,7 +26,7 @@ simulate: ## Play seeded stories on a virtual clock (SEEDS=1000 FIRST_SEED=0, ST
 	@hack/simulate $(SEEDS) $(FIRST_SEED)
 
 .PHONY: bench
-bench: ## Figures: calls, writes, memory, time; fails when one is above its bound (about eight minutes)
+bench: ## Figures: calls, writes, memory, time; fails when one is above its bound (twenty minutes and more)
 	@hack/bench
 
 .PHONY: chaos

@@ -1,5 +1,5 @@
 # Sourced by scripts that start kflare's processes: starts them on free ports, stops them whatever happens.
-# Needs CARGO_TARGET_DIR. Sets SIMULATOR, CONTROLLER_METRICS and so on.
+# Needs CARGO_TARGET_DIR; `eventually` needs a function `die MESSAGE`. Sets SIMULATOR, CONTROLLER_METRICS and so on.
 
 KFLARE=$CARGO_TARGET_DIR/debug/kflare
 WORK=$(mktemp -d)
@@ -36,7 +36,7 @@ in_background() {
 logged() {
   local name=$1 pattern=$2 pid=${STARTED[-1]} found
   for _ in $(seq 300); do
-    if found=$(grep -oEm1 "$pattern" "$WORK/$name.log"); then
+    if found=$(grep -soEm1 "$pattern" "$WORK/$name.log"); then
       printf '%s\n' "$found"
       return
     fi
@@ -45,6 +45,17 @@ logged() {
   done
   echo "$name was not ready within 30 s" >&2
   return 1
+}
+
+# eventually WHAT COMMAND...: repeats the command, quietly, until it succeeds, a minute long.
+eventually() {
+  local what=$1
+  shift
+  local end=$((SECONDS + 60))
+  until "$@" >/dev/null 2>&1; do
+    [[ $SECONDS -lt $end ]] || die "$what did not happen within a minute"
+    sleep 0.2
+  done
 }
 
 # The permissions of a token that may do all that the kinds need, as a list of the simulator's seed has them.

@@ -36,16 +36,12 @@ pub struct Client {
     writes: Vec<Writes>,
 }
 
-/// Whether calls that are not a GET were answered well; see [`Client::noting`]. Clones are the same.
+/// Whether calls that are not a GET were answered well; see [`Client::noting`]. At first there was none. Clones are the
+/// same.
 #[derive(Clone, Debug, Default)]
 pub struct Writes(Arc<AtomicBool>);
 
 impl Writes {
-    /// None yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Whether there was one.
     pub fn any(&self) -> bool {
         self.0.load(Ordering::Relaxed)

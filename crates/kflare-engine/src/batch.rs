@@ -301,7 +301,7 @@ fn concerns_all(error: &Error) -> bool {
 async fn write_alone(kind: &dyn Kind, client: &Client, site: Site<'_>, write: &Write) -> Outcome {
     match write {
         Write::Create { desired } => {
-            let writes = Writes::new();
+            let writes = Writes::default();
             let created = kind.create(&client.noting(&writes), site, desired).await;
             return created.map(Written::Stored).map_err(|error| {
                 if writes.any() {

@@ -246,13 +246,14 @@ impl Context {
         recorded
     }
 
-    /// Notes what is known of the create that `intent` announced; none while it is under way.
+    /// Notes what is known of the create that `intent` announced; none while it is under way: then the resource names this one, and
+    /// what was known of those before is of no use.
     pub(crate) fn note_try(&self, object: &Object, intent: &Intent, seen: Option<Try>) {
-        let key = (object.uid.clone(), intent.at);
+        let mut tries = lock(&self.tries);
         match seen {
-            Some(seen) => lock(&self.tries).insert(key, seen),
-            None => lock(&self.tries).remove(&key),
-        };
+            Some(seen) => drop(tries.insert((object.uid.clone(), intent.at), seen)),
+            None => tries.retain(|(uid, _), _| *uid != object.uid),
+        }
     }
 
     /// Forgets what was kept in memory about an object that is gone.

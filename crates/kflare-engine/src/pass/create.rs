@@ -94,11 +94,10 @@ impl Pass<'_> {
                 } else if !doubtful {
                     self.context.note_try(&object, &intent, Some(Try::Unsent));
                     let class = &failed.failure.class;
-                    let for_good = class.is_for_good();
-                    if for_good || *class == Class::Auth {
+                    if class.is_for_good() || *class == Class::Auth {
                         self.disown_intent(&object).await?;
                     }
-                    if for_good {
+                    if class.is_for_good() {
                         let collection = &work.prepared.collection;
                         self.context
                             .refusals()

@@ -100,11 +100,8 @@ pub(crate) async fn write_through(
             && desired.exclusive
             && let Some(other) = context.collections.occupant(collection, pass.kind, &desired.key)
         {
-            return Err(Failed {
-                failure: Failure::new(Class::StoreConflict, format!("{other} was made in its place meanwhile")),
-                unknown: false,
-                answered: false,
-            });
+            let message = format!("{other} was made in its place meanwhile");
+            return Err(Failed::unsent(Failure::new(Class::StoreConflict, message)));
         }
         Some(turn)
     } else {

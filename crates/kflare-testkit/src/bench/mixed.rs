@@ -1,5 +1,5 @@
-//! A team's five zones with resources of every kind: what the figures of mixed resources are taken from. A hundred rules of
-//! each phase but few tunnels, and many more records than anything else.
+//! A team's five zones with resources of every kind: what the figures of mixed resources are taken from. A few of most,
+//! and many more records than anything else.
 
 use kflare_api::names;
 use kflare_sim::{Plan, ZoneSeed};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::simulation::ACCOUNT_ID;
 
 /// Zones.
-pub(super) const ZONES: usize = 5;
+const ZONES: usize = 5;
 /// In each zone, of each kind of rule that has no fixed number.
 const RULES: usize = 4;
 const ROUTES: usize = 8;
