@@ -1,10 +1,15 @@
 //! A child process that cannot outlive this one.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Milliseconds; more where the machine is very busy.
+const FREEZES_WITHIN: Duration = Duration::from_secs(10);
 
 /// Runs `"$@"` with its output in `$log`, reports its process id, and kills it as soon as our standard input ends.
 /// The kernel closes that pipe however the parent ends, so this needs no cooperation from it. A stopped process is
@@ -32,6 +37,24 @@ read -r _ && exit 0
 tries=0
 while rm -rf "$1" 2>/dev/null; sleep 0.1; [ -e "$1" ] && [ "$tries" -lt 100 ]; do tries=$((tries + 1)); done
 "#;
+
+/// Whether every thread of a process is stopped, by the state in `/proc/<pid>/task/<tid>/stat`.
+fn is_still(pid: u32) -> io::Result<bool> {
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        // A thread that has ended meanwhile does nothing any more.
+        let Ok(stat) = fs::read_to_string(thread?.path().join("stat")) else {
+            continue;
+        };
+        // The name before the state is in parentheses, and may hold some.
+        let state = stat
+            .rsplit_once(')')
+            .and_then(|(_, rest)| rest.trim_start().chars().next());
+        if state != Some('T') {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
 
 /// A process that is killed when this value is dropped, and when this process ends in any way whatsoever.
 #[derive(Debug)]
@@ -90,7 +113,24 @@ impl Guarded {
         self.wrapper.try_wait()
     }
 
-    /// Sends a signal by name, such as `STOP`.
+    /// Stops every thread of the process, until `CONT`, and waits until they stand still: `kill` comes back before that, and what
+    /// still runs may answer a request.
+    pub fn freeze(&self) -> io::Result<()> {
+        self.signal("STOP")?;
+        let deadline = Instant::now() + FREEZES_WITHIN;
+        while !is_still(self.pid)? {
+            if Instant::now() > deadline {
+                return Err(io::Error::other(format!(
+                    "{} did not stand still within {FREEZES_WITHIN:?}",
+                    self.name
+                )));
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Sends a signal by name, such as `CONT`.
     pub fn signal(&self, signal: &str) -> io::Result<()> {
         let status = Command::new("kill")
             .args(["-s", signal, "--"])

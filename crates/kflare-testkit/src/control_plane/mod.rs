@@ -160,9 +160,9 @@ impl ControlPlane {
         self.start_api_server().await
     }
 
-    /// Freezes etcd: requests to the API server that need it hang, as with an overloaded disk.
+    /// Freezes etcd: requests to the API server that need it hang, as with an overloaded disk. When this returns it stands still.
     pub fn pause_etcd(&self) -> Result<(), ControlPlaneError> {
-        self.etcd.signal("STOP").map_err(ControlPlaneError::io("pausing etcd"))
+        self.etcd.freeze().map_err(ControlPlaneError::io("pausing etcd"))
     }
 
     /// Lets etcd go on.
