@@ -8,7 +8,7 @@ use kflare_cloudflare::Client;
 use serde_json::json;
 
 use crate::{
-    cluster::{ClusterError, Severity},
+    cluster::ClusterError,
     context::Context,
     credentials::Credentials,
     decide::decide_deletion,
@@ -18,6 +18,7 @@ use crate::{
     mutation::{self, Mutation},
     object::{Object, ObjectKey, Recorded},
     observe::failure,
+    occurrence::Occurrence,
     pass::{Next, Pass, store_failure, write_through},
     plan::Plan,
     policy::{Deletion, Mode, policy_of},
@@ -201,7 +202,7 @@ async fn carry_out(
     match (plan, at) {
         (Plan::Delete { id }, Some((place, client))) => {
             if let Some(warning) = pass.kind.deletion_warning(client, &place.collection.scope, id).await {
-                report::event(context, object, Severity::Warning, "DeletingMore", "Delete", warning);
+                report::event(context, object, Occurrence::DELETING_MORE, warning);
             }
             let deleted = write_through(
                 pass,
@@ -225,22 +226,13 @@ async fn carry_out(
                 }
                 Err(failure) => return Err(failure),
             }
-            report::event(
-                context,
-                object,
-                Severity::Normal,
-                "Deleted",
-                "Delete",
-                format!("deleted {id}"),
-            );
+            report::event(context, object, Occurrence::DELETED, format!("deleted {id}"));
         }
         (Plan::Forget { why }, _) => {
             report::event(
                 context,
                 object,
-                Severity::Normal,
-                "Kept",
-                "Delete",
+                Occurrence::KEPT,
                 format!("nothing is deleted at Cloudflare: {why}"),
             );
         }

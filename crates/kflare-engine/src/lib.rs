@@ -3,7 +3,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`kind`], [`adapter`] | what the engine asks of a kind |
-//! | [`plan`], [`decide`], [`policy`], [`annotations`], [`reason`], [`errors`] | the pure core: values in, values out |
+//! | [`plan`], [`decide`], [`policy`], [`annotations`], [`reason`], [`occurrence`], [`errors`] | the pure core: values in, values out |
 //! | [`object`], [`compact`], [`intent`], [`inputs`], [`index`], [`resolve`] | what is known of the cluster, and what follows from it |
 //! | [`collections`], [`observe`], [`batch`] | reading and writing Cloudflare |
 //! | [`queue`], [`contest`], [`refusals`], [`clock`] | order, restraint, time |
@@ -40,6 +40,7 @@ pub mod metrics;
 pub mod mutation;
 pub mod object;
 pub mod observe;
+pub mod occurrence;
 pub mod offline;
 pub mod operations;
 pub mod order;
@@ -65,6 +66,7 @@ pub use kind::{
     Deleted, Desired, Kind, KindDescriptor, Listing, NaturalKey, Packed, Parents, Position, Reference, Remote, Site,
     SpecError, Stored,
 };
+pub use occurrence::Occurrence;
 pub use plan::{Change, Plan};
 pub use reason::Reason;
 pub use watch::WATCH_TIMEOUT;

@@ -11,6 +11,7 @@ use crate::{
     errors::Class,
     mutation::{self, Mutation},
     object::Object,
+    occurrence::Occurrence,
     operations::FIELD,
     pass::{Next, drop_ended},
     reason::Reason,
@@ -70,7 +71,7 @@ pub(crate) async fn write(
         // Status cannot be written on an object that the API server itself no longer takes: an Event has to do.
         Err(ClusterError::Invalid(_)) => {
             let (severity, reason) = (Severity::Warning, ready.reason.as_str());
-            event(context, object, severity, reason, "Reconcile", ready.message.clone());
+            tell(context, object, severity, reason, "Reconcile", ready.message.clone());
             Next::Retry(Class::Invalid(ready.reason.clone()))
         }
         Err(error) => {
@@ -88,7 +89,7 @@ fn tell_transition(context: &Context, before: &Object, after: &Object, ready: &R
     let good = new.status == "True" || ready.reason == Reason::PAUSED || ready.reason == Reason::UPDATING;
     let severity = if good { Severity::Normal } else { Severity::Warning };
     tracing::info!(ready = %new.status, reason = %new.reason, detail = %ready.message, "condition");
-    event(
+    tell(
         context,
         after,
         severity,
@@ -99,20 +100,19 @@ fn tell_transition(context: &Context, before: &Object, after: &Object, ready: &R
 }
 
 /// Tells of something that happened to a resource.
-pub(crate) fn event(
-    context: &Context,
-    object: &Object,
-    severity: Severity,
-    reason: &str,
-    action: &'static str,
-    note: String,
-) {
-    let key = &object.key;
-    if action != "Reconcile" {
-        tracing::info!(reason, %note, "event");
-    }
+pub(crate) fn event(context: &Context, object: &Object, occurrence: Occurrence, note: String) {
+    let Occurrence {
+        reason,
+        action,
+        severity,
+    } = occurrence;
+    tracing::info!(reason, %note, "event");
+    tell(context, object, severity, reason, action, note);
+}
+
+fn tell(context: &Context, object: &Object, severity: Severity, reason: &str, action: &'static str, note: String) {
     context.tell(Event {
-        about: key.clone(),
+        about: object.key.clone(),
         uid: object.uid.clone(),
         severity,
         reason: reason.to_owned(),

@@ -17,7 +17,10 @@ use kflare_engine::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::dns::{self, Wanted};
+use crate::{
+    dns::{self, Wanted},
+    reasons,
+};
 
 /// Writes that one batch takes on every plan. Paid plans take 3,500; the plan of a zone is not known here.
 const BATCH: NonZeroUsize = NonZeroUsize::new(200).unwrap();
@@ -273,7 +276,7 @@ impl Adapter for RecordAdapter {
         if any(&IDENTICAL) {
             Some(Class::Exists)
         } else if any(&CONFLICT) {
-            Some(Class::InTheWay(Reason::custom("RecordConflict")))
+            Some(Class::InTheWay(reasons::RECORD_CONFLICT))
         } else if any(&[MISSING]) {
             Some(Class::Missing)
         } else if any(&[QUOTA]) {

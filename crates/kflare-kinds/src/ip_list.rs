@@ -13,7 +13,7 @@ use kflare_cloudflare::{
     endpoints::lists::{self, Item, List, OperationStatus},
 };
 use kflare_engine::{
-    Adapter, Change, Deleted, Desired, KindDescriptor, Listing, NaturalKey, Parents, Reason, Reference, Remote, Site,
+    Adapter, Change, Deleted, Desired, KindDescriptor, Listing, NaturalKey, Parents, Reference, Remote, Site,
     SpecError, Stored,
     errors::Class,
     kind::{ClaimNames, KindReasons},
@@ -22,14 +22,13 @@ use kflare_engine::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::reasons;
 use items::{Items, Step};
 
 /// A list of that name exists.
 const EXISTS: i64 = 10_021;
 /// Rules use the list.
 const IN_USE: i64 = 10_031;
-
-const LIST_IN_USE: Reason = Reason::custom("ListInUse");
 
 /// The kind of lists that hold addresses.
 const IP: &str = "ip";
@@ -55,7 +54,7 @@ impl IPListAdapter {
                     ..FieldRules::default()
                 },
                 reasons: KindReasons {
-                    in_use: LIST_IN_USE,
+                    in_use: reasons::LIST_IN_USE,
                     ..KindReasons::default()
                 },
                 ..KindDescriptor::new("IPList", "iplists", "IPList", "lists")
@@ -232,7 +231,7 @@ impl Adapter for IPListAdapter {
         let Error::Api(api) = error else { return None };
         match api.status {
             _ if api.has_code(EXISTS) => Some(Class::Exists),
-            _ if api.has_code(IN_USE) => Some(Class::Blocked(LIST_IN_USE)),
+            _ if api.has_code(IN_USE) => Some(Class::Blocked(reasons::LIST_IN_USE)),
             // Another operation of the account is under way; see the endpoint.
             429 => Some(Class::Busy),
             _ => None,

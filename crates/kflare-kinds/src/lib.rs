@@ -10,6 +10,7 @@ pub mod ip_list;
 mod json;
 pub mod managed_transform;
 pub mod network;
+pub mod reasons;
 pub mod rules;
 pub mod tunnel;
 pub mod tunnel_configuration;
@@ -61,7 +62,7 @@ fn all() -> impl Iterator<Item = Box<dyn Kind>> {
         erase(account_objects::queue::QueueAdapter::new()),
         erase(RuleAdapter::<WafCustom>::new()),
         erase(RuleAdapter::<RateLimit>::new()),
-        erase(RuleAdapter::<Managed>::new().with_conflicts("RulesetConflict")),
+        erase(RuleAdapter::<Managed>::new().with_conflicts(reasons::RULESET_CONFLICT)),
         erase(RuleAdapter::<Transform>::new()),
         erase(RuleAdapter::<Redirect>::new()),
         erase(RuleAdapter::<Cache>::new()),

@@ -17,6 +17,8 @@ use kflare_engine::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::reasons;
+
 /// The zone does not exist.
 const NO_ZONE: i64 = 1003;
 
@@ -45,7 +47,7 @@ impl ManagedTransformAdapter {
                     ..Nature::default()
                 },
                 reasons: KindReasons {
-                    claimed: Reason::custom("AlreadyConfigured"),
+                    claimed: reasons::ALREADY_CONFIGURED,
                     ..KindReasons::default()
                 },
                 ..KindDescriptor::new(

@@ -16,6 +16,8 @@ use kflare_engine::{
 use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 
+use crate::reasons;
+
 /// A live tunnel of the account has the name.
 const EXISTS: i64 = 1013;
 
@@ -84,7 +86,7 @@ pub(crate) fn classify(error: &Error) -> Option<Class> {
     if error.has_code(EXISTS) {
         Some(Class::Exists)
     } else if error.has_code(CONNECTED) {
-        Some(Class::Blocked(Reason::custom("ActiveConnections")))
+        Some(Class::Blocked(reasons::ACTIVE_CONNECTIONS))
     } else if is_missing(error) {
         Some(Class::Missing)
     } else if error.has_code(BAD_CONFIGURATION) || matches!(error.status(), Some(400 | 422)) {

@@ -12,14 +12,16 @@ use kflare_cloudflare::{
     endpoints::tunnels::{self, Configuration},
 };
 use kflare_engine::{
-    Adapter, Change, Deleted, Desired, KindDescriptor, NaturalKey, Parents, Reason, Reference, Remote, Site, SpecError,
-    Stored,
+    Adapter, Change, Deleted, Desired, KindDescriptor, NaturalKey, Parents, Reference, Remote, Site, SpecError, Stored,
     errors::Class,
     kind::{ClaimNames, KindReasons, Nature},
 };
 use serde_json::{Map, Value, json};
 
-use crate::tunnel::{classify, is_missing};
+use crate::{
+    reasons,
+    tunnel::{classify, is_missing},
+};
 
 /// Where the document of a tunnel that is configured with its connectors is kept.
 const LOCAL: &str = "local";
@@ -48,8 +50,8 @@ impl ConfigurationAdapter {
                     ..Nature::default()
                 },
                 reasons: KindReasons {
-                    claimed: Reason::custom("TunnelAlreadyConfigured"),
-                    locked: Reason::custom("LocallyManaged"),
+                    claimed: reasons::TUNNEL_ALREADY_CONFIGURED,
+                    locked: reasons::LOCALLY_MANAGED,
                     ..KindReasons::default()
                 },
                 ..KindDescriptor::new(

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::{Changed, Next, Pass, Reserved, Work, candidate, outcome::Stage};
 use crate::{
-    cluster::Severity,
     decide::Observed,
     errors::Failure,
     object::{Object, Origin},
+    occurrence::Occurrence,
     plan::{Change, field_names},
     report,
 };
@@ -35,7 +35,7 @@ impl Pass<'_> {
             (self.change(&object, work, id, changes).await?, field_names(changes))
         };
         let note = format!("adopted {id}; changed: {what}");
-        report::event(self.context, &object, Severity::Normal, "Adopted", "Adopt", note);
+        report::event(self.context, &object, Occurrence::ADOPTED, note);
         let remote = match done {
             Changed::Stored(remote) => remote,
             Changed::UnderWay(under_way) => {

@@ -6,13 +6,13 @@ use tokio::time::Instant;
 
 use super::{Next, Pass, RARELY, Reserved, Work, outcome::Stage};
 use crate::{
-    cluster::Severity,
     context::Try,
     errors::{Class, Failure, Refused},
     intent::ANSWERED_WITHIN,
     kind::{Remote, Write},
     mutation::{self, Mutation},
     object::{Object, Origin},
+    occurrence::Occurrence,
     plan::diff,
     policy::DriftCheck,
     queue::Priority,
@@ -119,9 +119,7 @@ impl Pass<'_> {
         report::event(
             self.context,
             &object,
-            Severity::Normal,
-            "Created",
-            "Create",
+            Occurrence::CREATED,
             format!("created {}", remote.id),
         );
         self.record_created(&object, work, &remote).await

@@ -17,7 +17,7 @@ use kflare_cloudflare::Client;
 use tokio::time::Instant;
 
 use crate::{
-    cluster::{ClusterError, Severity},
+    cluster::ClusterError,
     collections::Freshness,
     contest::Ruling,
     context::{ClaimsFor, Context},
@@ -28,6 +28,7 @@ use crate::{
     mutation::{self, Mutation},
     object::{Object, ObjectKey, Recorded},
     observe::{FEW, FRESH, FRESH_ENOUGH, Look, Proof, observe},
+    occurrence::Occurrence,
     operations::{Started, UnderWay},
     plan::{Change, Plan, field_names},
     policy::{Mode, is_paused},
@@ -247,14 +248,7 @@ impl Pass<'_> {
         {
             let id = recorded.id.unwrap_or_default();
             let note = format!("{id} no longer exists at Cloudflare: {}", plan.action());
-            report::event(
-                self.context,
-                object,
-                Severity::Warning,
-                "RemoteObjectGone",
-                "Observe",
-                note,
-            );
+            report::event(self.context, object, Occurrence::REMOTE_OBJECT_GONE, note);
         }
         Ok((plan, observed))
     }
@@ -290,14 +284,14 @@ impl Pass<'_> {
                     "{id} is replaced, because Cloudflare cannot change in place: {}",
                     field_names(changes)
                 );
-                report::event(self.context, object, Severity::Normal, "Replacing", "Replace", note);
+                report::event(self.context, object, Occurrence::REPLACING, note);
                 self.create(object, work, &observed.candidates).await
             }
             Plan::Adopt { id, changes } => self.adopt(object, work, id, changes, observed).await,
             Plan::Recover { id, .. } => {
                 let remote = candidate(observed, id)?;
                 let note = format!("found {id}, created before an interruption");
-                report::event(self.context, object, Severity::Normal, "Recovered", "Create", note);
+                report::event(self.context, object, Occurrence::RECOVERED, note);
                 self.record_created(object, work, &remote).await
             }
             // What was confirmed gone, and cannot be made again, is nobody's to refer to.
@@ -333,9 +327,9 @@ impl Pass<'_> {
         if drift {
             self.context.metrics.drift_corrected(&object.key.kind);
             let note = format!("put right what was changed outside kflare: {what}");
-            report::event(self.context, object, Severity::Normal, "DriftCorrected", "Update", note);
+            report::event(self.context, object, Occurrence::DRIFT_CORRECTED, note);
         } else {
-            report::event(self.context, object, Severity::Normal, "Updated", "Update", what);
+            report::event(self.context, object, Occurrence::UPDATED, what);
         }
         let object = self.claim(object, id, None).await?;
         match done {

@@ -9,12 +9,13 @@ use tokio::time::Instant;
 
 use super::{Pass, Work, store_failure};
 use crate::{
-    cluster::{ClusterError, Severity},
+    cluster::ClusterError,
     contest::Ruling,
     context::Context,
     errors::{Class, Failure, classify},
     kind::Remote,
     object::{Object, SecretKey},
+    occurrence::Occurrence,
     plan::{Change, Plan},
     reason::Reason,
     report,
@@ -186,17 +187,10 @@ impl Pass<'_> {
             self.context.contests().corrected(&object.uid, &[change(secret)], now);
             self.context.metrics.drift_corrected(&object.key.kind);
             let note = format!("put right Secret {}, which was changed outside kflare", secret.name);
-            report::event(self.context, object, Severity::Normal, "DriftCorrected", "Update", note);
+            report::event(self.context, object, Occurrence::DRIFT_CORRECTED, note);
         } else {
             let note = format!("wrote the credentials into Secret {}", secret.name);
-            report::event(
-                self.context,
-                object,
-                Severity::Normal,
-                "SecretWritten",
-                "WriteSecret",
-                note,
-            );
+            report::event(self.context, object, Occurrence::SECRET_WRITTEN, note);
         }
     }
 
@@ -216,14 +210,7 @@ impl Pass<'_> {
         deleted.map_err(|error| unreachable(&secret, error))?;
         self.context.index().yielded_mut().deleted(&secret);
         let note = format!("deleted Secret {name}, which the spec no longer names");
-        report::event(
-            self.context,
-            object,
-            Severity::Normal,
-            "SecretDeleted",
-            "DeleteSecret",
-            note,
-        );
+        report::event(self.context, object, Occurrence::SECRET_DELETED, note);
         Ok(())
     }
 }

@@ -13,6 +13,7 @@ use kflare_engine::{
 use serde_json::{Value, json};
 
 use super::{deleted, found, key, present, r2_rules, references};
+use crate::reasons;
 
 /// There is no such bucket in the jurisdiction.
 const MISSING: i64 = 10_006;
@@ -166,13 +167,13 @@ impl Adapter for BucketAdapter {
         let is_any = |codes: &[i64]| codes.iter().any(|code| error.has_code(*code));
         match error {
             _ if is_any(&[EXISTS]) => Some(Class::Exists),
-            _ if is_any(&[NOT_EMPTY]) => Some(Class::Blocked(Reason::custom("BucketNotEmpty"))),
-            _ if is_any(&[NOT_ENABLED]) => Some(Class::Blocked(Reason::custom("R2NotEnabled"))),
+            _ if is_any(&[NOT_EMPTY]) => Some(Class::Blocked(reasons::BUCKET_NOT_EMPTY)),
+            _ if is_any(&[NOT_ENABLED]) => Some(Class::Blocked(reasons::R2_NOT_ENABLED)),
             _ if is_any(&[QUOTA]) => Some(Class::Quota),
             _ if is_any(&INVALID) => Some(Class::Invalid(Reason::INVALID_SPEC)),
             // Accounts were seen that may not change the class although it is documented.
             Error::Api(api) if api.method.as_str() == "PATCH" && matches!(api.status, 405 | 501) => {
-                Some(Class::Invalid(Reason::custom("StorageClassNotChangeable")))
+                Some(Class::Invalid(reasons::STORAGE_CLASS_NOT_CHANGEABLE))
             }
             _ => None,
         }

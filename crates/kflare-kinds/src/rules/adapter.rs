@@ -62,8 +62,7 @@ impl<K: RuleKind> RuleAdapter<K> {
 
     /// With a word of its own for what stands in the way of a rule.
     #[must_use]
-    pub fn with_conflicts(mut self, reason: &'static str) -> Self {
-        let reason = Reason::custom(reason);
+    pub fn with_conflicts(mut self, reason: Reason) -> Self {
         self.descriptor.reasons = KindReasons {
             exists: reason.clone(),
             claimed: reason.clone(),

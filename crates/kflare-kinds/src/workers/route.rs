@@ -14,6 +14,7 @@ use kflare_engine::{
 use serde_json::{Map, Value, json};
 
 use super::present;
+use crate::reasons;
 
 /// There is no such route.
 const MISSING: i64 = 10_009;
@@ -23,11 +24,6 @@ const TAKEN: i64 = 10_020;
 const NO_SCRIPT: [i64; 2] = [10_019, 10_007];
 /// The pattern is not one of the zone.
 const INVALID_PATTERN: i64 = 10_022;
-
-/// Another route has the pattern.
-const PATTERN_CONFLICT: Reason = Reason::custom("PatternConflict");
-/// The Worker does not exist at Cloudflare.
-const WORKER_NOT_FOUND: Reason = Reason::custom("WorkerScriptNotFound");
 
 /// The adapter.
 pub struct RouteAdapter {
@@ -155,10 +151,10 @@ impl Adapter for RouteAdapter {
 
     fn classify(&self, error: &Error) -> Option<Class> {
         if error.has_code(TAKEN) {
-            return Some(Class::InTheWay(PATTERN_CONFLICT));
+            return Some(Class::InTheWay(reasons::PATTERN_CONFLICT));
         }
         if NO_SCRIPT.iter().any(|code| error.has_code(*code)) {
-            return Some(Class::Blocked(WORKER_NOT_FOUND));
+            return Some(Class::Blocked(Reason::parent_not_found("WorkerScript")));
         }
         error
             .has_code(INVALID_PATTERN)

@@ -19,6 +19,7 @@ use super::{
     present,
     settings::{self, SCHEDULES, UNLISTED, WORKERS_DEV},
 };
+use crate::reasons;
 
 /// There is no such Worker.
 const MISSING: i64 = 10_007;
@@ -35,9 +36,6 @@ const TOO_MANY_SCHEDULES: i64 = 10_072;
 const UNBOUND: [i64; 12] = [
     10_041, 10_085, 10_181, 11_000, 10_144, 10_157, 10_159, 10_061, 10_180, 10_182, 100_119, 100_143,
 ];
-
-/// What a binding names does not exist at Cloudflare.
-const BINDING_NOT_FOUND: Reason = Reason::custom("BindingNotFound");
 
 /// The adapter.
 pub struct ScriptAdapter {
@@ -265,7 +263,7 @@ impl Adapter for ScriptAdapter {
 
     fn classify(&self, error: &Error) -> Option<Class> {
         if UNBOUND.iter().any(|code| error.has_code(*code)) {
-            return Some(Class::Blocked(BINDING_NOT_FOUND));
+            return Some(Class::Blocked(reasons::BINDING_NOT_FOUND));
         }
         if error.has_code(CALLED) || error.has_code(CONSUMES) {
             return Some(Class::Blocked(Reason::IN_USE));

@@ -54,6 +54,8 @@ mod outages;
 #[cfg(test)]
 mod pausing;
 #[cfg(test)]
+mod reasons;
+#[cfg(test)]
 mod record_types;
 #[cfg(test)]
 mod refusals;

@@ -23,7 +23,7 @@ struct Change {
 }
 
 /// Kind, name of the case, and spec, of all specs that the schemas accept.
-fn accepted() -> Vec<(String, String, Value)> {
+pub(crate) fn accepted() -> Vec<(String, String, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kflare-api/cel-cases");
     let mut all = Vec::new();
     for file in std::fs::read_dir(folder).unwrap() {

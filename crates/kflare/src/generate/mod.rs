@@ -1,6 +1,7 @@
 //! `kflare generate`: everything in the repository that follows from the code. `make generate` writes it, CI fails when it is
 //! stale.
 
+mod kube_state_metrics;
 mod rbac;
 mod reference;
 
@@ -66,6 +67,14 @@ fn files() -> Result<Vec<(PathBuf, String)>> {
             Path::new("config/rbac").join(name),
             format!("{YAML_HEAD}{}", documents?.join("---\n")),
         ));
+    }
+    let conditions = [
+        ("config.yaml", kube_state_metrics::config()),
+        ("role.yaml", kube_state_metrics::role()),
+    ];
+    for (name, document) in conditions {
+        let path = Path::new("config/kube-state-metrics").join(name);
+        files.push((path, format!("{YAML_HEAD}{}", serde_saphyr::to_string(&document)?)));
     }
     files.push((PathBuf::from("docs/kinds.md"), reference::page()?));
     Ok(files)

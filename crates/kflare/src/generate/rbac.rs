@@ -21,7 +21,7 @@ pub fn manifests() -> Vec<(&'static str, Vec<Value>)> {
     ]
 }
 
-fn cluster_role(name: &str, labels: &Value, rules: &[Value]) -> Value {
+pub(super) fn cluster_role(name: &str, labels: &Value, rules: &[Value]) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
@@ -30,11 +30,11 @@ fn cluster_role(name: &str, labels: &Value, rules: &[Value]) -> Value {
     })
 }
 
-fn rule(groups: &[&str], resources: &[String], verbs: &[&str]) -> Value {
+pub(super) fn rule(groups: &[&str], resources: &[String], verbs: &[&str]) -> Value {
     json!({ "apiGroups": groups, "resources": resources, "verbs": verbs })
 }
 
-fn plurals(kinds: &Kinds, suffix: &str) -> Vec<String> {
+pub(super) fn plurals(kinds: &Kinds, suffix: &str) -> Vec<String> {
     kinds
         .iter()
         .map(|kind| format!("{}{suffix}", kind.descriptor().plural))
