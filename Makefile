@@ -37,6 +37,10 @@ chaos: ## Kill kflare at every call and every write; API servers, etcd, watches,
 chart: ## The Helm chart on a real API server: rendered, installed, run with its own rights, removed (one minute)
 	@hack/chart
 
+.PHONY: migration
+migration: ## Resources of every kind moved to another cluster, as docs/migration.md has it (half a minute)
+	@hack/migration
+
 .PHONY: lint
 lint: ## Formatting and clippy
 	cargo fmt --all -- --check

@@ -62,12 +62,12 @@ pub struct QueueSpec {
     /// setting alone; a new queue has 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 86_400))]
-    pub delivery_delay_seconds: Option<u32>,
+    pub delivery_delay_seconds: Option<i32>,
     /// Seconds that an undelivered message is kept, up to 86,400 on the free Workers plan. Unset: kflare leaves the setting
     /// alone; a new queue has 86,400.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 60, max = 1_209_600))]
-    pub message_retention_seconds: Option<u32>,
+    pub message_retention_seconds: Option<i32>,
     /// `true`: messages are taken in and not delivered. Unset: kflare leaves the setting alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery_paused: Option<bool>,

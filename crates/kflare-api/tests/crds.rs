@@ -257,3 +257,27 @@ fn the_api_server_fills_in_stable_defaults_only() {
     ];
     assert_eq!(defaults.into_inner(), expected.into_iter().map(str::to_owned).collect());
 }
+
+#[test]
+fn every_format_is_one_that_the_api_server_knows() {
+    // It warns of others whenever the CRD is applied.
+    let known = [
+        "int32",
+        "int64",
+        "double",
+        "float",
+        "date-time",
+        "date",
+        "byte",
+        "duration",
+        "uri",
+    ];
+    every_node(|kind, node| {
+        let format = node.schema.get("format").and_then(Value::as_str);
+        assert!(
+            format.is_none_or(|it| known.contains(&it)),
+            "{kind}{}: {format:?}",
+            node.path
+        );
+    });
+}

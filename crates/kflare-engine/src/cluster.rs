@@ -13,6 +13,7 @@ use kube::{
     api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams},
 };
 use secrecy::SecretString;
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -79,6 +80,18 @@ pub struct SecretView {
     pub uid: String,
     /// Whether our protection is on it.
     pub protected: bool,
+}
+
+/// A new status for the object of that UID.
+#[derive(Debug, Serialize)]
+struct StatusPatch<'a> {
+    metadata: Uid<'a>,
+    status: &'a Value,
+}
+
+#[derive(Debug, Serialize)]
+struct Uid<'a> {
+    uid: &'a str,
 }
 
 /// A Secret or ConfigMap that a spec reads.
@@ -181,7 +194,10 @@ impl Cluster {
     /// Changes status. We are its only writer, so there is no condition but the UID.
     pub async fn patch_status(&self, object: &Object, status: &Value) -> Result<Object, ClusterError> {
         let api = self.api(&object.key).ok_or(ClusterError::NotFound)?;
-        let patch = json!({ "metadata": { "uid": object.uid }, "status": status });
+        let patch = StatusPatch {
+            metadata: Uid { uid: &object.uid },
+            status,
+        };
         let params = PatchParams {
             field_manager: Some(MANAGER.to_owned()),
             ..PatchParams::default()

@@ -29,6 +29,7 @@ use crate::{
     plan::Plan,
     queue::{Priority, Queue},
     refusals::Refusals,
+    report,
     resolve::{Defaults, ParentRule, Prepared, prepare},
     yields,
 };
@@ -74,12 +75,14 @@ pub struct Context {
     pub(crate) clock: Arc<dyn WallClock>,
     pub(crate) chance: Chance,
     pub(crate) wake: Notify,
+    pub(crate) report_turns: report::Turns,
     index: Mutex<Index>,
     queue: Mutex<Queue>,
     contests: Mutex<Contests>,
     refusals: Mutex<Refusals>,
     operations: Mutex<Operations>,
-    tries: Mutex<BTreeMap<(String, Timestamp), Try>>,
+    /// By the UID of the resource and the time at which it announced a create.
+    tries: Mutex<BTreeMap<String, BTreeMap<Timestamp, Try>>>,
     events: Mutex<VecDeque<Event>>,
     workers: Mutex<Workers>,
 }
@@ -128,6 +131,7 @@ impl Context {
             clock: parts.clock,
             chance: parts.chance,
             wake: Notify::new(),
+            report_turns: report::Turns::default(),
             queue: Mutex::default(),
             contests: Mutex::default(),
             refusals: Mutex::default(),
@@ -232,9 +236,9 @@ impl Context {
             .get(&object.key.kind)
             .and_then(|kind| kind.descriptor().id_field());
         let mut recorded = object.recorded(id_field);
-        let tries = lock(&self.tries);
         if let Some(intent) = recorded.intent.take() {
-            recorded.intent = match tries.get(&(object.uid.clone(), intent.at)) {
+            let tries = lock(&self.tries);
+            recorded.intent = match tries.get(&object.uid).and_then(|seen| seen.get(&intent.at)) {
                 Some(Try::Unsent) => None,
                 Some(Try::Over(over)) => Some(Intent {
                     over: Some(*over),
@@ -251,8 +255,8 @@ impl Context {
     pub(crate) fn note_try(&self, object: &Object, intent: &Intent, seen: Option<Try>) {
         let mut tries = lock(&self.tries);
         match seen {
-            Some(seen) => drop(tries.insert((object.uid.clone(), intent.at), seen)),
-            None => tries.retain(|(uid, _), _| *uid != object.uid),
+            Some(seen) => drop(tries.entry(object.uid.clone()).or_default().insert(intent.at, seen)),
+            None => drop(tries.remove(&object.uid)),
         }
     }
 
@@ -262,7 +266,7 @@ impl Context {
         self.refusals().forget(&object.uid);
         self.operations().forget(&object.uid);
         self.credentials.forget(&object.key);
-        lock(&self.tries).retain(|(uid, _), _| *uid != object.uid);
+        lock(&self.tries).remove(&object.uid);
     }
 
     /// How much is kept in memory, by what keeps it.

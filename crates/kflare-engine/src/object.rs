@@ -207,16 +207,27 @@ impl Object {
     pub fn recorded(&self, id_field: Option<&str>) -> Recorded {
         let text_of = |field: &str| self.status.get::<String>(&[field]);
         let id: Option<String> = id_field.and_then(|field| self.status.get(&["cloudflareMetadata", field]));
-        let mut ownership: Map<String, Value> = self.status.get(&["ownership"]).unwrap_or_default();
+        let id = id.filter(|id| !id.is_empty());
+        let ownership: Option<Map<String, Value>> = self.status.get(&["ownership"]);
+        // The kflare before this one recorded no more than the id, and marked what it had adopted.
+        let unmarked = ownership.is_none() && id.is_some();
+        let origin_before = unmarked.then(|| match self.annotation(names::ADOPTED) {
+            Some("true") => Origin::Adopted,
+            _ => Origin::Created,
+        });
+        let mut ownership = ownership.unwrap_or_default();
         let mut text = |field: &str| match ownership.remove(field) {
             Some(Value::String(text)) => Some(text),
             _ => None,
         };
         Recorded {
-            id: id.filter(|id| !id.is_empty()),
+            id,
             scope: text("scope"),
             account: text("account"),
-            origin: text("origin").and_then(|it| serde_json::from_value(Value::String(it)).ok()),
+            origin: match text("origin") {
+                Some(origin) => serde_json::from_value(Value::String(origin)).ok(),
+                None => origin_before,
+            },
             intent: self
                 .annotation(names::CREATE_INTENT)
                 .and_then(|text| serde_json::from_str(text).ok()),
@@ -241,5 +252,34 @@ impl Object {
             .filter(|(name, _)| !matches!(*name, names::CREATE_INTENT | names::ADOPTED))
             .collect();
         (self.generation, self.deleting, annotations)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn origin(annotations: Value, status: Value) -> Option<Origin> {
+        let object = json!({ "metadata": { "name": "a", "uid": "u", "annotations": annotations }, "status": status });
+        let object = Object::from_dynamic("Thing", serde_json::from_value(object).unwrap()).unwrap();
+        object.recorded(Some("thingID")).origin
+    }
+
+    #[test]
+    fn what_an_earlier_kflare_recorded_was_made_by_it_unless_it_is_marked_as_adopted() {
+        let recorded = json!({ "cloudflareMetadata": { "thingID": "1" } });
+        let marked = json!({ names::ADOPTED: "true" });
+        assert_eq!(origin(json!({}), recorded.clone()), Some(Origin::Created));
+        assert_eq!(origin(marked.clone(), recorded), Some(Origin::Adopted));
+        // The mark alone says nothing of an object.
+        assert_eq!(origin(marked.clone(), json!({})), None);
+        // What is recorded now is recorded in full; a mark that somebody set changes nothing.
+        let ownership = json!({ "cloudflareMetadata": { "thingID": "1" }, "ownership": { "origin": "created" } });
+        assert_eq!(origin(marked.clone(), ownership), Some(Origin::Created));
+        // Where that cannot be told, deleting the resource keeps the object.
+        let unknown = json!({ "cloudflareMetadata": { "thingID": "1" }, "ownership": { "origin": "found" } });
+        assert_eq!(origin(marked, unknown), None);
     }
 }

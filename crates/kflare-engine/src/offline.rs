@@ -29,6 +29,9 @@ pub struct Planned {
     /// The resource.
     #[serde(serialize_with = "as_text")]
     pub resource: ObjectKey,
+    /// The Secrets and ConfigMaps that it reads. They are not at hand, so that a difference there is not shown.
+    #[serde(rename = "notCompared", skip_serializing_if = "Vec::is_empty")]
+    pub not_compared: Vec<String>,
     /// What would be done, or why that is not known.
     #[serde(flatten)]
     pub outcome: PlannedOutcome,
@@ -137,9 +140,24 @@ impl Manifests {
                 Ok(plan) => PlannedOutcome::Plan(plan),
                 Err(message) => PlannedOutcome::Error(message),
             };
-            planned.push(Planned { resource: key, outcome });
+            let not_compared = self.reads(&key);
+            planned.push(Planned {
+                resource: key,
+                not_compared,
+                outcome,
+            });
         }
         planned
+    }
+
+    /// What the resource reads in its namespace, by name.
+    fn reads(&self, key: &ObjectKey) -> Vec<String> {
+        let (Some(object), Some(kind)) = (self.index.get(key), self.kinds.get(&key.kind)) else {
+            return Vec::new();
+        };
+        let inputs = kind.inputs(&object.spec.value()).unwrap_or_default();
+        let names = inputs.iter().map(|it| format!("{} {}", it.kind.name(), it.name));
+        names.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     fn in_order(&self) -> Vec<ObjectKey> {
@@ -231,7 +249,7 @@ impl Manifests {
             let arrangement = Arrangement::of(&self.index, &self.kinds, collections, &prepared.collection, &object);
             observed.placement = arrangement.placement(key);
         }
-        let plan = decide(&Situation {
+        let mut plan = decide(&Situation {
             descriptor,
             now,
             desired: &prepared.desired,
@@ -245,6 +263,11 @@ impl Manifests {
                 asking: key,
             },
         });
+        if let Plan::Adopt { changes, .. } = &mut plan
+            && !self.reads(key).is_empty()
+        {
+            changes.extend(descriptor.fields.never_told(&prepared.desired.body));
+        }
         if descriptor.lifecycle == Lifecycle::Managed {
             note_found(&mut self.index, &object, kind, &prepared, &observed, &plan);
         }

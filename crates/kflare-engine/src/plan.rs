@@ -242,6 +242,19 @@ impl FieldRules {
             .collect()
     }
 
+    /// The fields that no read tells and that are still to be filled in: of an object that kflare has never written, they are
+    /// written in any case.
+    pub(crate) fn never_told(&self, desired: &Map<String, Value>) -> Vec<Change> {
+        let unfilled = |field: &&&str| desired.get(**field).is_none_or(Value::is_null);
+        let written = self.write_only.iter().filter(unfilled).map(|field| Change {
+            path: (*field).to_owned(),
+            from: Value::Null,
+            to: Value::Null,
+            secret: true,
+        });
+        written.collect()
+    }
+
     /// `metadata` with what a list does not tell of it as `status` has it already, if that is of the same object.
     pub(crate) fn told_before(
         &self,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kflare_api::names;
 use serde_json::{Map, Value, json};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
     cluster::{ClusterError, Event, Severity},
@@ -19,66 +20,105 @@ use crate::{
     status::{Ready, merge_patch, set_ready},
 };
 
-/// The status of `object` to start from. That something was refused is true only until something else is said.
-pub(crate) fn status_of(object: &Object) -> Map<String, Value> {
-    let mut status = object.status.fields();
-    status.remove(refusals::FIELD);
-    status
+/// How many statuses are put together and written at a time. The batches of many collections may be answered at once; what then
+/// has to wait for the API server waits here, before its status takes up memory several times over.
+const DRAFTS: usize = 32;
+
+/// Turns for putting together a status.
+pub(crate) struct Turns(Semaphore);
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self(Semaphore::new(DRAFTS))
+    }
 }
 
-/// Notes that a request to reconcile now was served.
-pub(crate) fn echo(status: &mut Map<String, Value>, object: &Object) {
-    match object.annotation(names::RECONCILE_AT) {
-        Some(at) => status.insert("lastReconcileAt".to_owned(), json!(at)),
-        None => status.remove("lastReconcileAt"),
-    };
+/// A status that is being put together. Its turn ends when it is written or dropped: nothing else than writing it may be waited
+/// for meanwhile, another draft least of all.
+pub(crate) struct Draft<'a> {
+    context: &'a Context,
+    object: Arc<Object>,
+    /// Starts as the status that the object has. That something was refused is true only until something else is said.
+    pub status: Map<String, Value>,
+    _turn: Option<SemaphorePermit<'a>>,
+}
+
+impl<'a> Draft<'a> {
+    /// Waits for a turn.
+    pub async fn begin(context: &'a Context, object: &Arc<Object>) -> Self {
+        // It is never closed.
+        let turn = context.report_turns.0.acquire().await.ok();
+        let mut status = object.status.fields();
+        status.remove(refusals::FIELD);
+        Self {
+            context,
+            object: object.clone(),
+            status,
+            _turn: turn,
+        }
+    }
+
+    /// Notes that a request to reconcile now was served.
+    pub fn echo(&mut self) {
+        match self.object.annotation(names::RECONCILE_AT) {
+            Some(at) => self.status.insert("lastReconcileAt".to_owned(), json!(at)),
+            None => self.status.remove("lastReconcileAt"),
+        };
+    }
+
+    /// Takes away what is said of an object at Cloudflare: it is gone.
+    pub fn forget_object(&mut self) {
+        for field in ["cloudflareMetadata", "ownership", "appliedHash", "appliedRevision"] {
+            self.status.remove(field);
+        }
+    }
+
+    /// Writes the status with `ready`, if it differs from what is stored, and tells of a change of the condition.
+    pub async fn write(self, ready: &Ready, next: Next) -> Next {
+        let Self {
+            context,
+            object,
+            mut status,
+            _turn,
+        } = self;
+        drop_ended(context, &object, &mut status);
+        set_ready(&mut status, &object, ready, context.now());
+        let old = Value::Object(object.status.fields());
+        let patch = match merge_patch(&old, &Value::Object(status)) {
+            Some(patch) => patch,
+            None if mutation::is(Mutation::StatusAlwaysWritten) => json!({ "lastChecked": context.now().to_string() }),
+            None => return next,
+        };
+        drop(old);
+        match context.cluster.patch_status(&object, &patch).await {
+            Ok(written) => {
+                tell_transition(context, &object, &written, ready);
+                if written.status.get::<Value>(&[FIELD]).is_none() {
+                    context.operations().cleared(&object.uid);
+                }
+                context.wrote(written);
+                next
+            }
+            // The object is gone, or another of the same name has taken its place.
+            Err(ClusterError::NotFound | ClusterError::Conflict) => Next::Retry(Class::StoreConflict),
+            Err(ClusterError::Stopped(_)) => Next::Retry(Class::Stopped),
+            // Status cannot be written on an object that the API server itself no longer takes: an Event has to do.
+            Err(ClusterError::Invalid(_)) => {
+                let (severity, reason) = (Severity::Warning, ready.reason.as_str());
+                tell(context, &object, severity, reason, "Reconcile", ready.message.clone());
+                Next::Retry(Class::Invalid(ready.reason.clone()))
+            }
+            Err(error) => {
+                tracing::warn!(%error, "status not written");
+                Next::Retry(Class::Transient)
+            }
+        }
+    }
 }
 
 /// Writes the `Ready` condition and nothing else.
 pub(crate) async fn ready(context: &Context, object: &Arc<Object>, ready: &Ready, next: Next) -> Next {
-    write(context, object, status_of(object), ready, next).await
-}
-
-/// Writes `status` with `ready`, if it differs from what is stored, and tells of a change of the condition.
-pub(crate) async fn write(
-    context: &Context,
-    object: &Arc<Object>,
-    mut status: Map<String, Value>,
-    ready: &Ready,
-    next: Next,
-) -> Next {
-    drop_ended(context, object, &mut status);
-    set_ready(&mut status, object, ready, context.now());
-    let status = Value::Object(status);
-    let old = Value::Object(object.status.fields());
-    let patch = match merge_patch(&old, &status) {
-        Some(patch) => patch,
-        None if mutation::is(Mutation::StatusAlwaysWritten) => json!({ "lastChecked": context.now().to_string() }),
-        None => return next,
-    };
-    match context.cluster.patch_status(object, &patch).await {
-        Ok(written) => {
-            tell_transition(context, object, &written, ready);
-            if written.status.get::<Value>(&[FIELD]).is_none() {
-                context.operations().cleared(&object.uid);
-            }
-            context.wrote(written);
-            next
-        }
-        // The object is gone, or another of the same name has taken its place.
-        Err(ClusterError::NotFound | ClusterError::Conflict) => Next::Retry(Class::StoreConflict),
-        Err(ClusterError::Stopped(_)) => Next::Retry(Class::Stopped),
-        // Status cannot be written on an object that the API server itself no longer takes: an Event has to do.
-        Err(ClusterError::Invalid(_)) => {
-            let (severity, reason) = (Severity::Warning, ready.reason.as_str());
-            tell(context, object, severity, reason, "Reconcile", ready.message.clone());
-            Next::Retry(Class::Invalid(ready.reason.clone()))
-        }
-        Err(error) => {
-            tracing::warn!(%error, "status not written");
-            Next::Retry(Class::Transient)
-        }
-    }
+    Draft::begin(context, object).await.write(ready, next).await
 }
 
 fn tell_transition(context: &Context, before: &Object, after: &Object, ready: &Ready) {

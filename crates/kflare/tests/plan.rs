@@ -38,7 +38,8 @@ fn cloud() -> Cloud {
         .build()
         .unwrap();
     let simulator = Simulator::new(SimConfig::default());
-    let everything = [Area::Account, Area::Zone, Area::Dns].map(|area| Grant::everywhere(Permission::write(area)));
+    let everything = [Area::Account, Area::Zone, Area::Dns, Area::WorkersScripts]
+        .map(|area| Grant::everywhere(Permission::write(area)));
     let seed = Seed {
         accounts: vec![AccountSeed {
             id: Some(ACCOUNT.into()),
@@ -166,6 +167,44 @@ fn nothing_to_change_ends_with_zero() {
         &[],
     );
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+}
+
+#[test]
+fn manifests_that_name_no_namespace_are_in_the_one_given() {
+    let cloud = cloud();
+    let manifests = manifests(ADOPT, "");
+    let shown = text(&cloud.plan(&manifests, &["--namespace", "team"]));
+    assert!(shown.contains("Zone team/example "), "{shown}");
+    let named = manifests.replace("{name: example,", "{name: example, namespace: other,");
+    let shown = text(&cloud.plan(&named, &["-n", "team"]));
+    assert!(shown.contains("Zone other/example "), "{shown}");
+    let refused = text(&cloud.plan(&manifests, &["-n", "Team"]));
+    assert!(refused.contains("is not the name of a namespace"), "{refused}");
+}
+
+#[test]
+fn what_is_in_secrets_is_said_not_to_be_compared() {
+    let worker = "apiVersion: kflare.dev/v1alpha1
+kind: WorkerScript
+metadata: {name: hello}
+spec:
+  accountRef: {name: main}
+  name: hello
+  script: addEventListener('fetch', () => {})
+  format: serviceWorker
+  compatibilityDate: '2026-01-31'
+  bindings: [{name: KEY, secretKeyRef: {name: keys, key: api}}, {name: OTHER, secretKeyRef: {name: keys, key: other}}]
+";
+    let cloud = cloud();
+    let shown = text(&cloud.plan(&manifests(ADOPT, worker), &[]));
+    assert!(
+        shown.contains("not compared: what it reads from Secret keys\n"),
+        "{shown}"
+    );
+    let planned = cloud.plan(&manifests(ADOPT, worker), &["-o", "json"]).stdout;
+    let planned: Vec<Value> = serde_json::from_slice(&planned).unwrap();
+    let not_compared: Vec<&Value> = planned.iter().filter_map(|it| it.get("notCompared")).collect();
+    assert_eq!(not_compared, [&json!(["Secret keys"])]);
 }
 
 #[test]

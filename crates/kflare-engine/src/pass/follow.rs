@@ -21,7 +21,7 @@ use crate::{
     plan::Change,
     queue::Priority,
     reason::Reason,
-    report,
+    report::Draft,
     status::Ready,
 };
 
@@ -163,9 +163,10 @@ impl Pass<'_> {
         adopted: Option<&Remote>,
         operation: &str,
     ) -> Next {
-        let mut status = report::status_of(object);
+        let mut draft = Draft::begin(self.context, object).await;
+        let status = &mut draft.status;
         if let Some(remote) = adopted {
-            record(self.kind.descriptor(), &mut status, work, remote, Origin::Adopted);
+            record(self.kind.descriptor(), status, work, remote, Origin::Adopted);
         }
         let stored: Option<String> = object.status.get(&[FIELD, "id"]);
         if stored.as_deref() != Some(operation) {
@@ -175,12 +176,12 @@ impl Pass<'_> {
         for field in ["plan", "contested", "appliedHash", "appliedRevision"] {
             status.remove(field);
         }
-        report::echo(&mut status, object);
+        draft.echo();
         let message = format!("Cloudflare is carrying out the change: operation {operation}");
         let ready = Ready::no(Reason::UPDATING, message);
         let pause = self.context.operations().looked(&object.uid, operation);
         let next = Next::At(self.context.soon(pause), Priority::Retry);
-        report::write(self.context, object, status, &ready, next).await
+        draft.write(&ready, next).await
     }
 }
 

@@ -18,7 +18,8 @@ use crate::{
     policy::DriftCheck,
     queue::Priority,
     reason::Reason,
-    refusals, report,
+    refusals,
+    report::{self, Draft},
     status::Ready,
 };
 
@@ -48,10 +49,61 @@ impl Pass<'_> {
     ) -> Result<Next, Failure> {
         let descriptor = self.kind.descriptor();
         let left = diff(&work.prepared.desired.body, &remote.body, descriptor.fields);
+        let kept = if left.is_empty() && stage == Stage::Final {
+            match self.keep_yield(object, work, remote).await? {
+                Kept::InOrder(fields) => fields,
+                Kept::Contested { fields, until } => return Ok(self.report_contested(object, &fields, until).await),
+            }
+        } else {
+            Map::new()
+        };
+        let mut draft = Draft::begin(self.context, object).await;
         let origin = origin.or(self.context.recorded_unproven(object).origin);
-        let mut status = report::status_of(object);
+        self.record_synced(&mut draft, work, remote, origin.unwrap_or(Origin::Adopted), &left);
+        draft.status.extend(kept);
+        if !left.is_empty() && stage == Stage::Created {
+            let message = format!("created; still to be set: {}", field_names(&left));
+            let next = Next::Retry(Class::StoreConflict);
+            return Ok(draft.write(&Ready::no(Reason::CREATED, message), next).await);
+        }
+        if !left.is_empty() {
+            // Recorded all the same, so that the object is not lost; but it is not what the spec asks for.
+            let message = format!(
+                "Cloudflare did not take these fields: {}",
+                left.iter().map(Change::to_string).collect::<Vec<_>>().join("; ")
+            );
+            let next = Next::Retry(Class::Invalid(Reason::TERMINAL_ERROR));
+            return Ok(draft.write(&Ready::no(Reason::TERMINAL_ERROR, message), next).await);
+        }
+        if stage == Stage::Created && self.awaits_yield(object, remote) {
+            let ready = Ready::no(Reason::CREATED, "its Secret is still to be written");
+            return Ok(draft.write(&ready, Next::Retry(Class::StoreConflict)).await);
+        }
+        let reason = if descriptor.lifecycle == Lifecycle::Verified {
+            Reason::VALIDATED
+        } else {
+            Reason::SYNCED
+        };
+        let next = match work.prepared.policy.drift_check {
+            // Collections are swept as a whole; only what cannot be listed is checked on its own.
+            DriftCheck::Every(interval) if !descriptor.listable => {
+                Next::At(self.context.soon(interval), Priority::DriftCheck)
+            }
+            _ => Next::Settled,
+        };
+        let ready = Ready::yes(
+            reason,
+            with_notes("Cloudflare has what the spec asks for", &work.prepared.notes),
+        );
+        Ok(draft.write(&ready, next).await)
+    }
+
+    /// Puts down what is known of the object and of how the resource came by it.
+    fn record_synced(&self, draft: &mut Draft<'_>, work: &Work, remote: &Remote, origin: Origin, left: &[Change]) {
+        let descriptor = self.kind.descriptor();
+        let status = &mut draft.status;
         if descriptor.lifecycle == Lifecycle::Managed {
-            record(descriptor, &mut status, work, remote, origin.unwrap_or(Origin::Adopted));
+            record(descriptor, status, work, remote, origin);
         }
         let unread = descriptor.fields.unread(&work.prepared.desired.body);
         let applied = left.is_empty() && !unread.is_empty();
@@ -82,51 +134,7 @@ impl Pass<'_> {
         for field in ["plan", "contested"] {
             status.remove(field);
         }
-        report::echo(&mut status, object);
-        if !left.is_empty() && stage == Stage::Created {
-            let message = format!("created; still to be set: {}", field_names(&left));
-            let ready = Ready::no(Reason::CREATED, message);
-            return Ok(report::write(self.context, object, status, &ready, Next::Retry(Class::StoreConflict)).await);
-        }
-        if !left.is_empty() {
-            // Recorded all the same, so that the object is not lost; but it is not what the spec asks for.
-            let message = format!(
-                "Cloudflare did not take these fields: {}",
-                left.iter().map(Change::to_string).collect::<Vec<_>>().join("; ")
-            );
-            let ready = Ready::no(Reason::TERMINAL_ERROR, message);
-            let next = Next::Retry(Class::Invalid(Reason::TERMINAL_ERROR));
-            return Ok(report::write(self.context, object, status, &ready, next).await);
-        }
-        match stage {
-            Stage::Created if self.awaits_yield(object, remote) => {
-                let ready = Ready::no(Reason::CREATED, "its Secret is still to be written");
-                let next = Next::Retry(Class::StoreConflict);
-                return Ok(report::write(self.context, object, status, &ready, next).await);
-            }
-            Stage::Created => {}
-            Stage::Final => match self.keep_yield(object, work, remote).await? {
-                Kept::InOrder(fields) => status.extend(fields),
-                Kept::Contested { fields, until } => return Ok(self.report_contested(object, &fields, until).await),
-            },
-        }
-        let reason = if descriptor.lifecycle == Lifecycle::Verified {
-            Reason::VALIDATED
-        } else {
-            Reason::SYNCED
-        };
-        let next = match work.prepared.policy.drift_check {
-            // Collections are swept as a whole; only what cannot be listed is checked on its own.
-            DriftCheck::Every(interval) if !descriptor.listable => {
-                Next::At(self.context.soon(interval), Priority::DriftCheck)
-            }
-            _ => Next::Settled,
-        };
-        let ready = Ready::yes(
-            reason,
-            with_notes("Cloudflare has what the spec asks for", &work.prepared.notes),
-        );
-        Ok(report::write(self.context, object, status, &ready, next).await)
+        draft.echo();
     }
 
     pub(super) async fn report_blocked(&self, object: &Arc<Object>, plan: &Plan) -> Next {
@@ -160,7 +168,9 @@ impl Pass<'_> {
         };
         let next = Next::Retry(Class::Blocked(reason.clone()));
         let ready = Ready::no(reason.clone(), message);
-        report::write(self.context, object, without_object(object), &ready, next).await
+        let mut draft = Draft::begin(self.context, object).await;
+        draft.forget_object();
+        draft.write(&ready, next).await
     }
 
     fn is_new(&self, object: &Object) -> bool {
@@ -176,16 +186,16 @@ impl Pass<'_> {
         plan: &Plan,
         observed: &Observed,
     ) -> Next {
-        let mut status = report::status_of(object);
-        status.insert("plan".to_owned(), json!(plan.lines(20)));
-        report::echo(&mut status, object);
+        let mut draft = Draft::begin(self.context, object).await;
+        draft.status.insert("plan".to_owned(), json!(plan.lines(20)));
+        draft.echo();
         let ready = match (plan, &observed.recorded) {
             (Plan::NoOp { .. }, Some(remote)) if self.awaits_yield(object, remote) => Ready::no(
                 Reason::OBSERVING,
                 "kflare.dev/mode is observe; it would look after its Secret",
             ),
             (Plan::NoOp { .. }, Some(remote)) => {
-                status.extend(remote.status.clone());
+                draft.status.extend(remote.status.clone());
                 let verified = self.kind.descriptor().lifecycle == Lifecycle::Verified;
                 let reason = if verified { Reason::VALIDATED } else { Reason::SYNCED };
                 let message = "observed: Cloudflare has what the spec asks for";
@@ -203,11 +213,11 @@ impl Pass<'_> {
             DriftCheck::Every(interval) => Next::At(self.context.soon(interval), Priority::DriftCheck),
             DriftCheck::Off => Next::Settled,
         };
-        report::write(self.context, object, status, &ready, next).await
+        draft.write(&ready, next).await
     }
 
     pub(super) async fn report_contested(&self, object: &Arc<Object>, fields: &[String], until: Instant) -> Next {
-        let mut status = report::status_of(object);
+        let mut draft = Draft::begin(self.context, object).await;
         let wait = until.saturating_duration_since(Instant::now());
         let at = self
             .context
@@ -228,20 +238,13 @@ impl Pass<'_> {
         if let Some(at) = next_correction {
             contested["nextCorrection"] = json!(at);
         }
-        status.insert("contested".to_owned(), contested);
+        draft.status.insert("contested".to_owned(), contested);
         let message = format!(
             "somebody else keeps changing {}; it is corrected ever more rarely until one side rests",
             fields.join(", ")
         );
         let next = Next::At(until, Priority::Retry);
-        report::write(
-            self.context,
-            object,
-            status,
-            &Ready::no(Reason::CONTESTED, message),
-            next,
-        )
-        .await
+        draft.write(&Ready::no(Reason::CONTESTED, message), next).await
     }
 
     /// Turns a failure into the condition, where it is to turn, and into the next step.
@@ -294,12 +297,13 @@ impl Pass<'_> {
         }) = failure.refused
         {
             // It was to be created, so that what is recorded is gone.
-            let mut status = without_object(&object);
+            let mut draft = Draft::begin(self.context, &object).await;
+            draft.forget_object();
             if let Some(fingerprint) = fingerprint {
-                status.insert(refusals::FIELD.to_owned(), json!(fingerprint));
+                draft.status.insert(refusals::FIELD.to_owned(), json!(fingerprint));
             }
-            let (ready, next) = (Ready::no(reason, message), Next::At(look_again, Priority::DriftCheck));
-            return report::write(self.context, &object, status, &ready, next).await;
+            let next = Next::At(look_again, Priority::DriftCheck);
+            return draft.write(&Ready::no(reason, message), next).await;
         }
         let next = match failure.class {
             Class::Held { until } => Next::At(
@@ -310,15 +314,6 @@ impl Pass<'_> {
         };
         report::ready(self.context, &object, &Ready::no(reason, message), next).await
     }
-}
-
-/// The status of a resource whose object is gone, to start from.
-fn without_object(object: &Object) -> Map<String, Value> {
-    let mut status = report::status_of(object);
-    for field in ["cloudflareMetadata", "ownership", "appliedHash", "appliedRevision"] {
-        status.remove(field);
-    }
-    status
 }
 
 /// Puts down which object is managed, and under what.

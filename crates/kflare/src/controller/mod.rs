@@ -9,7 +9,7 @@ mod listen;
 mod metrics;
 mod probes;
 mod serving;
-mod values;
+pub mod values;
 
 use std::{future::pending, process::ExitCode, sync::Arc};
 

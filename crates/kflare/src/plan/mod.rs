@@ -17,6 +17,8 @@ use kflare_engine::{
 };
 use secrecy::SecretString;
 
+use crate::controller::values::Namespace;
+
 /// Flags of `kflare plan`.
 #[derive(Args, Debug)]
 pub struct PlanArgs {
@@ -24,6 +26,10 @@ pub struct PlanArgs {
     /// other API groups are skipped. Manifests with status (kubectl get -o yaml) are planned as the controller would.
     #[arg(short = 'f', long = "filename", required = true, num_args = 1..)]
     filename: Vec<PathBuf>,
+
+    /// The namespace of manifests that name none; `default` without it. It matters: rules bear a mark that is made of it.
+    #[arg(short = 'n', long, value_name = "NAMESPACE")]
+    namespace: Option<Namespace>,
 
     /// File that holds the API token. Without it the token is read from CF_API_TOKEN: never from a flag, which would show in
     /// the list of processes.
@@ -63,7 +69,9 @@ async fn plan(args: &PlanArgs) -> Result<ExitCode> {
     let found = manifests::read(&args.filename)?;
     let mut loaded = 0;
     for document in found {
-        let manifests::Document { origin, object } = document;
+        let manifests::Document { origin, mut object } = document;
+        let given = args.namespace.as_ref().map(|it| it.0.clone());
+        object.metadata.namespace = object.metadata.namespace.or(given);
         manifests.add(object).with_context(|| origin)?;
         loaded += 1;
     }

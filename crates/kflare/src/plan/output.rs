@@ -29,6 +29,14 @@ pub fn table(planned: &[Planned]) -> String {
                 let _ = writeln!(text, "{:width$}    {change}", "");
             }
         }
+        if !it.not_compared.is_empty() {
+            let _ = writeln!(
+                text,
+                "{:width$}    not compared: what it reads from {}",
+                "",
+                it.not_compared.join(", ")
+            );
+        }
     }
     let lines: Vec<String> = text.lines().map(|line| line.trim_end().to_owned()).collect();
     format!(
