@@ -37,6 +37,18 @@ chaos: ## Kill kflare at every call and every write; API servers, etcd, watches,
 chart: ## The Helm chart on a real API server: rendered, installed, run with its own rights, removed (one minute)
 	@hack/chart
 
+.PHONY: image
+image: ## The container image, without Docker: built, assembled twice, unpacked, run once
+	@hack/image
+
+.PHONY: release-check
+release-check: ## A release on this machine: image and chart built, published, signed, admitted (ten to thirty minutes)
+	@hack/release-check
+
+.PHONY: gitops
+gitops: ## The health checks for Argo CD and Flux, with the engines that run them
+	@hack/gitops
+
 .PHONY: lint
 lint: ## Formatting and clippy
 	cargo fmt --all -- --check
