@@ -49,16 +49,16 @@ emulator() {
   esac
 }
 
-# run_in ROOT PLATFORM ARGUMENT...: runs the image's program with an empty environment; as its user, and with nothing but its files
-# around it, where this machine lets us.
+# run_in ROOT PLATFORM ARGUMENT...: runs the image's program with no environment but a token that nobody accepts; as its user, and with
+# nothing but its files around it, where this machine lets us.
 run_in() {
-  local root=$1 platform=$2
+  local root=$1 platform=$2 start=(env -i CF_API_TOKEN=none)
   shift 2
   if [[ $platform != "$(native_platform)" ]]; then
-    env -i "$(emulator "$platform")" "$root/kflare" "$@"
+    "${start[@]}" "$(emulator "$platform")" "$root/kflare" "$@"
   elif [[ $EUID -eq 0 ]]; then
-    env -i chroot --userspec=65532:65532 "$root" /kflare "$@"
+    "${start[@]}" "$(type -P chroot)" --userspec=65532:65532 "$root" /kflare "$@"
   else
-    env -i "$root/kflare" "$@"
+    "${start[@]}" "$root/kflare" "$@"
   fi
 }

@@ -58,7 +58,10 @@ fn release() -> Workflow {
 }
 
 fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    pairs
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect()
 }
 
 /// The scripts of `hack` that a text calls.
@@ -97,7 +100,11 @@ fn actions_are_pinned_by_commit_and_say_which_version_that_is() {
 fn each_job_of_a_release_has_the_rights_it_needs_and_waits_for_the_one_before() {
     let release = release();
     assert!(release.permissions.is_empty(), "{:?}", release.permissions);
-    let rights: BTreeMap<_, _> = release.jobs.iter().map(|(name, job)| (name.as_str(), job.permissions.clone())).collect();
+    let rights: BTreeMap<_, _> = release
+        .jobs
+        .iter()
+        .map(|(name, job)| (name.as_str(), job.permissions.clone()))
+        .collect();
     let read = [("contents", "read")];
     assert_eq!(
         rights,
@@ -108,7 +115,11 @@ fn each_job_of_a_release_has_the_rights_it_needs_and_waits_for_the_one_before() 
             ("announce", map(&[("contents", "write")])),
         ])
     );
-    let order: BTreeMap<_, _> = release.jobs.iter().map(|(name, job)| (name.as_str(), job.needs.as_deref())).collect();
+    let order: BTreeMap<_, _> = release
+        .jobs
+        .iter()
+        .map(|(name, job)| (name.as_str(), job.needs.as_deref()))
+        .collect();
     assert_eq!(
         order,
         BTreeMap::from([
@@ -140,7 +151,10 @@ fn the_steps_of_a_release_are_scripts_that_the_check_runs_too() {
     let mut called = BTreeSet::new();
     for step in release().jobs.values().flat_map(|job| &job.steps) {
         let Some(run) = &step.run else { continue };
-        assert!(!run.contains("${{"), "what GitHub puts into a command is not quoted: {run}");
+        assert!(
+            !run.contains("${{"),
+            "what GitHub puts into a command is not quoted: {run}"
+        );
         assert_eq!(run.lines().count(), 1, "a step that is more than a call: {run}");
         let own = scripts(run);
         assert!(
@@ -152,10 +166,15 @@ fn the_steps_of_a_release_are_scripts_that_the_check_runs_too() {
         );
         called.extend(own);
     }
-    assert!(called.remove("hack/release-check"), "a release is not tried with a throw-away key");
+    assert!(
+        called.remove("hack/release-check"),
+        "a release is not tried with a throw-away key"
+    );
     assert_eq!(
         called,
-        ["hack/release-build", "hack/release-publish", "hack/release-version"].map(str::to_owned).into()
+        ["hack/release-build", "hack/release-publish", "hack/release-version"]
+            .map(str::to_owned)
+            .into()
     );
     for script in &called {
         assert!(check.contains(script), "hack/release-check does not call {script}");
@@ -166,7 +185,8 @@ fn the_steps_of_a_release_are_scripts_that_the_check_runs_too() {
 
 #[test]
 fn who_verifies_asks_for_the_identity_of_that_workflow() {
-    let subject = r"^https://github\.com/kflare/kflare/\.github/workflows/release\.yml@refs/tags/v[0-9]+\.[0-9]+\.[0-9]+.*$";
+    let subject =
+        r"^https://github\.com/kflare/kflare/\.github/workflows/release\.yml@refs/tags/v[0-9]+\.[0-9]+\.[0-9]+.*$";
     for (file, key) in [
         ("config/kyverno/signed-by-release.yaml", "subjectRegExp"),
         ("config/policy-controller/signed-by-release.yaml", "subjectRegExp"),
