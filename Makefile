@@ -34,12 +34,24 @@ chaos: ## Kill kflare at every call and every write; API servers, etcd, watches,
 	@hack/chaos
 
 .PHONY: chart
-chart: ## The Helm chart on a real API server: rendered, installed, run with its own rights, removed (one minute)
+chart: ## The Helm chart on a real API server: rendered, installed, run with its own rights, removed (two minutes)
 	@hack/chart
 
 .PHONY: migration
 migration: ## Resources of every kind moved to another cluster, as docs/migration.md has it (half a minute)
 	@hack/migration
+
+.PHONY: image
+image: ## The container image, without Docker: built, assembled twice, unpacked, run once
+	@hack/image
+
+.PHONY: release-check
+release-check: ## A release on this machine: image and chart built, published, signed, admitted (ten to thirty minutes)
+	@hack/release-check
+
+.PHONY: gitops
+gitops: ## The health checks for Argo CD and Flux, with the engines that run them
+	@hack/gitops
 
 .PHONY: lint
 lint: ## Formatting and clippy

@@ -24,12 +24,11 @@ mod sim;
 use std::process::ExitCode;
 
 use clap::Parser;
-use mimalloc::MiMalloc;
 
-/// Gives memory back after a flood of changes, which glibc's allocator keeps, and is as fast where musl's is slow: so the image
-/// behaves as what was measured.
+/// glibc's allocator keeps what a flood of changes once needed; this one gives it back, as that of musl does.
+#[cfg(target_env = "gnu")]
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {
