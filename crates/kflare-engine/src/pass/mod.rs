@@ -281,6 +281,16 @@ impl Pass<'_> {
                 remote.body = work.prepared.desired.body.clone();
                 self.report_synced(object, work, &remote, None, Stage::Final).await
             }
+            Plan::Update { id, changes }
+                if mutation::is(Mutation::OperationEndBelieved) && self.kind.operations().is_some() =>
+            {
+                self.change(object, work, id, changes).await?;
+                let Some(mut remote) = observed.recorded.clone() else {
+                    return Ok(Next::Settled);
+                };
+                remote.body = work.prepared.desired.body.clone();
+                self.report_synced(object, work, &remote, None, Stage::Final).await
+            }
             Plan::Update { id, changes } => self.update(object, work, id, changes).await,
             Plan::Replace { id, changes } => {
                 self.write(object, work, Write::Delete { id: id.clone() }).await?;

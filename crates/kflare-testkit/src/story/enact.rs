@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
-use kflare_api::{CloudflareAccount, D1Database, DNSRecord, KVNamespace, R2Bucket, Tunnel, TunnelConfiguration, Zone};
+use kflare_api::names;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::act::{Act, ApiFault, Cut, Target};
 use super::cast::Replica;
 use super::ledger::{identity, replica_name, text};
-use super::perform::{Stage, base64, unbase64};
-use super::stores;
+use super::perform::{KINDS, Stage, base64, unbase64};
+use super::{lists, rulesets, stores, workers};
 use crate::memory_api::{Fault, FaultRule, ObjectId, RequestInfo, Symptom, WatchCut};
 use crate::simulation::NAMESPACE;
 
@@ -113,6 +113,26 @@ impl Stage {
                 self.ledger
                     .foreign(|cloudflare| stores::meddle(cloudflare, *pick, *number));
             }
+            Act::ForeignRules { zone, phase, edit } => self
+                .ledger
+                .foreign(|cloudflare| rulesets::meddle(cloudflare, zone, *phase, edit)),
+            Act::ForeignList { name, edit } => self.ledger.foreign(|cloudflare| lists::meddle(cloudflare, name, edit)),
+            Act::ForeignTransforms { zone, body } => self.ledger.foreign(|cloudflare| {
+                if let Some(body) = body.as_object() {
+                    drop(cloudflare.foreign_patch_managed_transforms(zone, body));
+                }
+            }),
+            Act::WriteInput {
+                cluster,
+                kind,
+                name,
+                key,
+                value,
+            } => {
+                if let Some(world) = self.clusters.get(*cluster) {
+                    workers::write_input(world, *kind, name, key, value.as_deref());
+                }
+            }
             Act::ForeignDeleteTunnel { name } => self.ledger.foreign(|cloudflare| {
                 for tunnel in super::tunnels::live(cloudflare) {
                     if tunnel["name"] == *name {
@@ -163,17 +183,9 @@ impl Stage {
                     request.life.starts_with(&prefix)
                 });
                 if let Some(world) = self.clusters.get(*cluster) {
-                    for resource in [
-                        "dnsrecords.kflare.dev",
-                        "zones.kflare.dev",
-                        "kvnamespaces.kflare.dev",
-                        "r2buckets.kflare.dev",
-                        "d1databases.kflare.dev",
-                        "cloudflareaccounts.kflare.dev",
-                        "secrets",
-                        "namespaces",
-                    ] {
-                        world.api.cut_watches(resource, WatchCut::ConnectionReset);
+                    let ours = KINDS.iter().map(|plural| format!("{plural}.{}", names::GROUP));
+                    for resource in ours.chain(["secrets", "configmaps", "namespaces"].map(str::to_owned)) {
+                        world.api.cut_watches(&resource, WatchCut::ConnectionReset);
                     }
                 }
             }
@@ -307,15 +319,11 @@ fn picked(records: &[Value], pick: usize) -> Option<String> {
 
 /// The id of a resource.
 fn id_of(target: &Target) -> ObjectId {
-    match target.kind.as_str() {
-        "CloudflareAccount" => ObjectId::cluster::<CloudflareAccount>(&target.name),
-        "Zone" => ObjectId::namespaced::<Zone>(NAMESPACE, &target.name),
-        "KVNamespace" => ObjectId::namespaced::<KVNamespace>(NAMESPACE, &target.name),
-        "R2Bucket" => ObjectId::namespaced::<R2Bucket>(NAMESPACE, &target.name),
-        "D1Database" => ObjectId::namespaced::<D1Database>(NAMESPACE, &target.name),
-        "Tunnel" => ObjectId::namespaced::<Tunnel>(NAMESPACE, &target.name),
-        "TunnelConfiguration" => ObjectId::namespaced::<TunnelConfiguration>(NAMESPACE, &target.name),
-        _ => ObjectId::namespaced::<DNSRecord>(NAMESPACE, &target.name),
+    ObjectId {
+        group: names::GROUP.to_owned(),
+        kind: target.kind.clone(),
+        namespace: (target.kind != "CloudflareAccount").then(|| NAMESPACE.to_owned()),
+        name: target.name.clone(),
     }
 }
 
