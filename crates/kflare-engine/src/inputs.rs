@@ -201,13 +201,12 @@ impl InputUsers {
             self.versions.remove(&key);
             return users;
         }
-        let news = match version {
-            Some(version) => self.versions.insert(key, version.clone()).as_ref() != Some(&version),
-            // Its version may never have been shown: it was there before anybody read it.
-            None => {
-                self.versions.remove(&key);
-                true
-            }
+        let news = if let Some(version) = version {
+            self.versions.insert(key, version.clone()).as_ref() != Some(&version)
+        } else {
+            // That it goes is news also if its version was never shown: it was there before anybody read it.
+            self.versions.remove(&key);
+            true
         };
         if news && !mutation::is(Mutation::InputsIgnored) {
             users
@@ -245,7 +244,11 @@ impl InputUsers {
     /// Whether `object` was brought into line with what it reads as that is now, by the fingerprint in its status. What reads
     /// nothing always is; what reads something of an unknown version never.
     pub fn is_current(&self, object: &ObjectKey, recorded: Option<&str>) -> bool {
-        let Some(keys) = self.read_by.get(object).filter(|_| !mutation::is(Mutation::InputsIgnored)) else {
+        let Some(keys) = self
+            .read_by
+            .get(object)
+            .filter(|_| !mutation::is(Mutation::InputsIgnored))
+        else {
             return true;
         };
         let versions: Option<Vec<(&InputKey, &str)>> = keys

@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    fn object(value: Value) -> Map<String, Value> {
+    fn object(value: &Value) -> Map<String, Value> {
         value.as_object().cloned().unwrap_or_default()
     }
 
@@ -185,12 +185,12 @@ mod tests {
         };
         let at: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let desired = Desired {
-            body: object(json!({ "flags": { "a": true }, "logs": { "enabled": true, "to": { "depth": 3 } } })),
+            body: object(&json!({ "flags": { "a": true }, "logs": { "enabled": true, "to": { "depth": 3 } } })),
             ..Desired::default()
         };
         let intent = Intent::new(at, "scope", "main", &desired, rules);
         assert_eq!(intent.fields, ["flags", "logs/enabled", "logs/to/depth"]);
-        let made = |body: Value| {
+        let made = |body: &Value| {
             let remote = Remote {
                 body: object(body),
                 created: Some(at),
@@ -199,9 +199,14 @@ mod tests {
             intent.made(&remote, Nature::default(), at)
         };
         let filled = json!({ "enabled": true, "to": { "depth": 3, "rate": 1 }, "traces": { "rate": 1 } });
-        assert!(made(json!({ "flags": { "a": true }, "logs": filled })));
-        assert!(!made(json!({ "flags": { "a": true, "b": true }, "logs": filled })), "not filled up");
-        assert!(!made(json!({ "flags": { "a": true }, "logs": { "enabled": true, "to": { "depth": 4 } } })));
-        assert!(!made(json!({ "flags": { "a": true } })));
+        assert!(made(&json!({ "flags": { "a": true }, "logs": filled })));
+        assert!(
+            !made(&json!({ "flags": { "a": true, "b": true }, "logs": filled })),
+            "not filled up"
+        );
+        assert!(!made(
+            &json!({ "flags": { "a": true }, "logs": { "enabled": true, "to": { "depth": 4 } } })
+        ));
+        assert!(!made(&json!({ "flags": { "a": true } })));
     }
 }

@@ -496,7 +496,16 @@ impl Pass<'_> {
         }
         let object = self.claim(object, id, None).await?;
         match done {
-            Changed::Stored(remote) => self.report_synced(&object, work, &remote, None, Stage::Final).await,
+            Changed::Stored(remote) => {
+                let left = diff(&work.prepared.desired.body, &remote.body, self.kind.descriptor().fields);
+                let unsent = |it: &Change| changes.iter().all(|sent| sent.path != it.path);
+                let stage = if left.iter().any(unsent) {
+                    Stage::Overtaken
+                } else {
+                    Stage::Final
+                };
+                self.report_synced(&object, work, &remote, None, stage).await
+            }
             Changed::UnderWay(under_way) => {
                 let corrects = if known { changes.to_vec() } else { Vec::new() };
                 Ok(self.begun(&object, work, None, under_way, corrects).await)

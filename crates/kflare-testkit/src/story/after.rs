@@ -15,8 +15,8 @@ use serde_json::Value;
 use super::ledger::{Holdings, Maker, Write, identity, recorded_id, remote_identity, target_of, text, user_fields};
 use super::perform::{KINDS, Stage};
 use super::rule::Rule;
-use super::{lists, rulesets, stores, transforms, workers};
 use super::wanted::{differences, wanted};
+use super::{lists, rulesets, stores, transforms, workers};
 use crate::life::Life;
 
 /// Cloudflare's window, and what it allows in one.
@@ -59,8 +59,9 @@ pub fn may_be_restless(stage: &Stage, cluster: usize, what: &str) -> bool {
     let at_odds = |resource: &Value| {
         let others = (0..stage.clusters.len()).filter(|other| *other != cluster);
         let mut theirs = others.flat_map(|other| resources(stage, other));
-        recorded_id(resource)
-            .is_some_and(|id| theirs.any(|other| recorded_id(&other).as_ref() == Some(&id) && other["spec"] != resource["spec"]))
+        recorded_id(resource).is_some_and(|id| {
+            theirs.any(|other| recorded_id(&other).as_ref() == Some(&id) && other["spec"] != resource["spec"])
+        })
     };
     resources(stage, cluster)
         .iter()
@@ -106,10 +107,7 @@ pub fn settled(stage: &Stage) {
     let holdings = Holdings::of(&stage.clusters[0].cloudflare);
     let mut recorded: BTreeMap<String, usize> = BTreeMap::new();
     for cluster in 0..stage.clusters.len() {
-        let ids: BTreeSet<String> = resources(stage, cluster)
-            .iter()
-            .filter_map(recorded_id)
-            .collect();
+        let ids: BTreeSet<String> = resources(stage, cluster).iter().filter_map(recorded_id).collect();
         for id in ids {
             *recorded.entry(id).or_default() += 1;
         }
@@ -233,7 +231,11 @@ impl Sight<'_> {
             Some("WorkerScript") => "workerScriptRef",
             Some(kind) => {
                 let name = text(&resource["metadata"]["name"]);
-                let is_bound = |it: &&Value| workers::stores_of(it).iter().any(|store| store.0 == kind && store.1 == name);
+                let is_bound = |it: &&Value| {
+                    workers::stores_of(it)
+                        .iter()
+                        .any(|store| store.0 == kind && store.1 == name)
+                };
                 return self.all.iter().filter(is_bound).collect();
             }
             None => return Vec::new(),
@@ -329,9 +331,10 @@ impl Sight<'_> {
                         || others.iter().any(|it| it["id"].as_str() == recorded_id(other).as_deref()))
             })
         };
+        // What of a list is refused for good is one too many. That there is room again is not seen before the next try.
         let refused = || {
             (resource["kind"] == "DNSRecord" && self.wanted(resource).is_err())
-                || (resource["kind"] == "IPList" && id.is_none() && lists::is_full(self.holdings))
+                || (resource["kind"] == "IPList" && id.is_none() && is_refused(resource))
                 || rulesets::is_refused(&self.stage.setting, self.holdings, resource, self.lists())
         };
         let holds = match reason {
@@ -357,9 +360,11 @@ impl Sight<'_> {
             "KVNamespaceNotFound" | "R2BucketNotFound" | "D1DatabaseNotFound" => {
                 self.stores_of(resource).iter().any(Option::is_none)
             }
-            "KVNamespaceNotReady" | "R2BucketNotReady" | "D1DatabaseNotReady" | "BindingNotFound" => {
-                self.stores_of(resource).into_iter().flatten().any(|it| self.is_not_there(it))
-            }
+            "KVNamespaceNotReady" | "R2BucketNotReady" | "D1DatabaseNotReady" | "BindingNotFound" => self
+                .stores_of(resource)
+                .into_iter()
+                .flatten()
+                .any(|it| self.is_not_there(it)),
             "IPListNotReady" => {
                 let list = rulesets::list_of(&resource["spec"]);
                 let mut lists = self.all.iter().filter(|it| it["kind"] == "IPList");
@@ -411,7 +416,10 @@ impl Sight<'_> {
 
     /// What lists of this cluster are called that are there.
     fn lists(&self) -> Vec<String> {
-        let lists = self.all.iter().filter(|it| it["kind"] == "IPList" && !self.is_not_there(it));
+        let lists = self
+            .all
+            .iter()
+            .filter(|it| it["kind"] == "IPList" && !self.is_not_there(it));
         lists.map(|it| text(&it["spec"]["name"])).collect()
     }
 
@@ -445,10 +453,17 @@ impl Sight<'_> {
                 workers::differences(world, resource, worker, store)
             }),
             "WorkerRoute" => compare(&self.holdings.routes, &|route| {
-                let script = self.worker_of(resource).map(|it| text(&it["spec"]["name"])).unwrap_or_default();
+                let script = self
+                    .worker_of(resource)
+                    .map(|it| text(&it["spec"]["name"]))
+                    .unwrap_or_default();
                 let wanted = [&resource["spec"]["pattern"], &Value::String(script)];
                 let is = [&route["pattern"], &route["script"]];
-                if wanted == is { Vec::new() } else { vec![format!("wanted {wanted:?}, is {is:?}")] }
+                if wanted == is {
+                    Vec::new()
+                } else {
+                    vec![format!("wanted {wanted:?}, is {is:?}")]
+                }
             }),
             _ if rulesets::is_rule(resource) => compare(&self.holdings.rules.all, &|rule| {
                 rulesets::differences(&self.stage.setting, resource, rule)
@@ -648,12 +663,11 @@ fn allows(planned: &PlannedOutcome, write: &Write, others_moved: bool) -> bool {
             changes.iter().any(|change| {
                 let top = change.path.split('.').next().unwrap_or_default();
                 let spelling = match top {
-                    "data" => "content",
                     "storageClass" => "storage_class",
                     "defaultLifecycleRule" => "lifecycle",
                     "managed_request_headers" | "managed_response_headers" => "transforms",
-                    // The code, and the texts of secrets; all bindings are a part of it here.
-                    "bindings" | "secret_names" | "secrets" => "content",
+                    // Of records; of Workers it is the code with all bindings.
+                    "data" | "bindings" | "secret_names" | "secrets" => "content",
                     other => other,
                 };
                 top == field || spelling == field

@@ -8,8 +8,8 @@ use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Map, Value, json};
 
 use super::act::{Act, ApiFault, Cut, KillPoint, Setting, Step, Story, Target};
-use super::{lists, rulesets, stores, transforms, workers};
 use super::vocabulary::{self, DOMAINS};
+use super::{lists, rulesets, stores, transforms, workers};
 use crate::simulation::NAMESPACE;
 
 const SECOND: u64 = 1000;
@@ -32,8 +32,12 @@ pub fn story(seed: u64) -> Story {
     author.encore.extend(last);
     let (lists, names) = lists::steps(seed, &author.setting, author.length_ms);
     author.steps.extend(lists);
-    author.steps.extend(transforms::steps(seed, &author.setting, author.length_ms));
-    author.steps.extend(workers::steps(seed, &author.setting, author.length_ms));
+    author
+        .steps
+        .extend(transforms::steps(seed, &author.setting, author.length_ms));
+    author
+        .steps
+        .extend(workers::steps(seed, &author.setting, author.length_ms));
     let (rules, last) = rulesets::acts(seed, &author.setting, author.length_ms, &names);
     author.steps.extend(rules);
     author.encore.extend(last);

@@ -15,9 +15,9 @@ use serde_json::{Map, Value};
 use super::act::{Setting, Target};
 use super::perform::KINDS;
 use super::rule::{Rule, Violation};
-use super::{lists, rulesets, stores, transforms, workers};
 use super::twins;
 use super::vocabulary::full_name;
+use super::{lists, rulesets, stores, transforms, workers};
 use crate::life::Life;
 use crate::sim_transport::Witness;
 use crate::simulation::World;
@@ -92,7 +92,15 @@ impl Holdings {
             }
             if let Some(zone) = zone.as_object_mut() {
                 // Zones become active by themselves.
-                for field in ["records", "rulesets", "managed_transforms", "worker_routes", "status", "activated_on", "modified_on"] {
+                for field in [
+                    "records",
+                    "rulesets",
+                    "managed_transforms",
+                    "worker_routes",
+                    "status",
+                    "activated_on",
+                    "modified_on",
+                ] {
                     zone.remove(field);
                 }
             }
@@ -247,7 +255,10 @@ impl Ledger {
         let now = self.now();
         let mut book = self.book();
         for (known, all) in before.beside(&after) {
-            for (id, object) in all.iter().filter(|(id, _)| known.get(*id).is_none_or(transforms::are_off)) {
+            for (id, object) in all
+                .iter()
+                .filter(|(id, _)| known.get(*id).is_none_or(transforms::are_off))
+            {
                 for cluster in 0..self.clusters.len() {
                     if let Some(age) = twins::announced(&self.clusters, cluster, &self.setting, &after, object) {
                         book.twins.insert((cluster, id.clone()), now.saturating_sub(age));
@@ -427,7 +438,10 @@ impl Ledger {
             // Of two that changed places nobody can say which one it was.
             let ours = movers.iter().find(|id| self.maker(id) == Some(Maker::Cluster(cluster)));
             let Some(mover) = ours.or(movers.first()) else {
-                self.broken(Rule::Foreign, format!("{} put more than one rule elsewhere", life.name()));
+                self.broken(
+                    Rule::Foreign,
+                    format!("{} put more than one rule elsewhere", life.name()),
+                );
                 continue;
             };
             let placed = |rules: &rulesets::Rules| {
@@ -464,7 +478,10 @@ impl Ledger {
         let told = |what: &str| format!("{} {what}: {was} -> {is}", life.name());
         let askers = askers(world, object);
         // The one that recorded it, else all that name it.
-        let recorded: Vec<&Value> = askers.iter().filter(|it| recorded_id(it).as_deref() == Some(id)).collect();
+        let recorded: Vec<&Value> = askers
+            .iter()
+            .filter(|it| recorded_id(it).as_deref() == Some(id))
+            .collect();
         let responsible: Vec<&Value> = if recorded.is_empty() {
             askers.iter().collect()
         } else {
@@ -488,7 +505,11 @@ impl Ledger {
         if !ours && !self.book().consents.contains(&(cluster, kind, name)) {
             self.broken(Rule::Foreign, told("touched what is not ours"));
         }
-        let leaves = || responsible.iter().any(|it| !it["metadata"]["deletionTimestamp"].is_null());
+        let leaves = || {
+            responsible
+                .iter()
+                .any(|it| !it["metadata"]["deletionTimestamp"].is_null())
+        };
         if is.is_null() || (transforms::are_off(is) && leaves()) {
             self.check_deletion(cluster, &responsible, ours, &told("deleted"));
         } else if !was.is_null() {
@@ -529,7 +550,9 @@ impl Ledger {
         }
         if leaving["kind"] == "Zone" {
             let api = &self.clusters[cluster].api;
-            let all = KINDS.iter().flat_map(|plural| api.list(&format!("{plural}.{}", names::GROUP)));
+            let all = KINDS
+                .iter()
+                .flat_map(|plural| api.list(&format!("{plural}.{}", names::GROUP)));
             let children: Vec<String> = all
                 .collect::<Vec<Value>>()
                 .iter()
@@ -631,7 +654,8 @@ impl Ledger {
         {
             let mut book = self.book();
             for (field, value) in is.as_object().into_iter().flatten() {
-                if was[field] == *value || field.ends_with("_on") {
+                // Of managed transforms each has a field of its own.
+                if was[field] == *value || field.ends_with("_on") || field == "transforms" {
                     continue;
                 }
                 let key = (life.name().to_owned(), id.to_owned(), field.clone());
@@ -731,8 +755,23 @@ fn askers(world: &World, object: &Value) -> Vec<Value> {
 fn is_recorded(world: &World, object: &Value) -> bool {
     let id = text(&object["id"]);
     let askers = askers(world, object);
-    askers.iter().any(|resource| recorded_id(resource).as_ref() == Some(&id))
+    askers
+        .iter()
+        .any(|resource| recorded_id(resource).as_ref() == Some(&id))
 }
+
+/// The fields of ids. A record and a route have the ids of themselves and of their zone.
+const IDS: [&str; 9] = [
+    "recordID",
+    "ruleID",
+    "routeID",
+    "listID",
+    "scriptID",
+    "zoneID",
+    "tunnelID",
+    "namespaceID",
+    "databaseID",
+];
 
 /// The id that a resource has recorded.
 pub fn recorded_id(resource: &Value) -> Option<String> {
@@ -740,25 +779,15 @@ pub fn recorded_id(resource: &Value) -> Option<String> {
     if resource["kind"] == "ManagedTransform" {
         return metadata["zoneID"].as_str().map(transforms::id);
     }
-    // A record and a route have the ids of themselves and of their zone.
-    const IDS: [&str; 9] = [
-        "recordID",
-        "ruleID",
-        "routeID",
-        "listID",
-        "scriptID",
-        "zoneID",
-        "tunnelID",
-        "namespaceID",
-        "databaseID",
-    ];
     let id = IDS.iter().find_map(|field| metadata[*field].as_str());
     let id = id.or_else(|| metadata["name"].as_str().filter(|_| resource["kind"] == "R2Bucket"));
     id.map(str::to_owned)
 }
 
+type Identify = fn(&Value) -> Option<(String, String)>;
+
 /// What tells things of some kinds apart, for a resource as for what it manages.
-const IDENTITIES: [fn(&Value) -> Option<(String, String)>; 5] = [
+const IDENTITIES: [Identify; 5] = [
     stores::identity,
     rulesets::identity,
     lists::identity,

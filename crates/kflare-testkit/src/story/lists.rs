@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use kflare_api::names;
-use kflare_sim::{Dropped, Fault, FaultMatch, FaultSpec, ForeignCall, Plan, SimConfig, Simulator};
+use kflare_sim::{Dropped, Fault, FaultMatch, FaultSpec, ForeignCall, SimConfig, Simulator};
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Map, Value, json};
 
 use super::act::{Act, ListEdit, Setting, Step, Target};
-use super::ledger::{Holdings, text};
-use super::wanted::plan_of;
+use super::ledger::text;
 use crate::simulation::{ACCOUNT_ID, NAMESPACE};
 
 const SECOND: u64 = 1000;
@@ -32,7 +31,13 @@ pub fn steps(seed: u64, setting: &Setting, length_ms: u64) -> (Vec<Step>, Vec<St
     if rng.random_bool(0.3) {
         let (at_ms, name) = (rng.random_range(0..60 * SECOND), pick(&mut rng, &["office", "theirs"]));
         let edit = ListEdit::Create { items: items(&mut rng) };
-        steps.push(step(at_ms, Act::ForeignList { name: name.to_owned(), edit }));
+        steps.push(step(
+            at_ms,
+            Act::ForeignList {
+                name: name.to_owned(),
+                edit,
+            },
+        ));
     }
     for cluster in 0..setting.clusters {
         for name in NAMES {
@@ -133,9 +138,15 @@ fn something(rng: &mut StdRng, cluster: usize, at_ms: u64, steps: &mut Vec<Step>
             annotation: names::PAUSED.to_owned(),
             value: rng.random_bool(0.5).then(|| "true".to_owned()),
         },
-        7 | 8 => theirs(ListEdit::Add { ip: "203.0.113.7".to_owned() }),
-        9 => theirs(ListEdit::Remove { ip: "192.0.2.3".to_owned() }),
-        10 => theirs(ListEdit::Describe { text: "theirs".to_owned() }),
+        7 | 8 => theirs(ListEdit::Add {
+            ip: "203.0.113.7".to_owned(),
+        }),
+        9 => theirs(ListEdit::Remove {
+            ip: "192.0.2.3".to_owned(),
+        }),
+        10 => theirs(ListEdit::Describe {
+            text: "theirs".to_owned(),
+        }),
         11 if rng.random_bool(0.4) => theirs(ListEdit::Delete),
         11 | 12 => theirs(ListEdit::FailNextOperation),
         _ => Act::CloudflareFails {
@@ -147,9 +158,14 @@ fn something(rng: &mut StdRng, cluster: usize, at_ms: u64, steps: &mut Vec<Step>
 }
 
 fn fault(rng: &mut StdRng) -> FaultSpec {
-    let (method, path) = *[("POST", "items"), ("DELETE", "items"), ("GET", "bulk_operations"), ("POST", "rules/lists")]
-        .choose(rng)
-        .unwrap_or(&("POST", "items"));
+    let (method, path) = *[
+        ("POST", "items"),
+        ("DELETE", "items"),
+        ("GET", "bulk_operations"),
+        ("POST", "rules/lists"),
+    ]
+    .choose(rng)
+    .unwrap_or(&("POST", "items"));
     let dropped = Some(Dropped::Reset);
     let fault = match rng.random_range(0..3) {
         0 => Fault::DropBefore { dropped },
@@ -223,7 +239,9 @@ pub fn operation_of(response: &Response<Bytes>) -> Option<String> {
 /// Whether an operation is under way.
 pub fn is_under_way(cloudflare: &Simulator, operation: &str) -> bool {
     let path = format!("/accounts/{ACCOUNT_ID}/rules/lists/bulk_operations/{operation}");
-    let shown = cloudflare.foreign_call(&ForeignCall::new("GET", path)).unwrap_or_default();
+    let shown = cloudflare
+        .foreign_call(&ForeignCall::new("GET", path))
+        .unwrap_or_default();
     matches!(shown["status"].as_str(), Some("pending" | "running"))
 }
 
@@ -240,18 +258,10 @@ pub fn differences(resource: &Value, list: &Value) -> Vec<String> {
         found.push(format!("items: wanted {wanted}, is {}", list["items"]));
     }
     if text(&spec["description"]) != text(&list["description"]) {
-        found.push(format!("description: wanted {}, is {}", spec["description"], list["description"]));
+        found.push(format!(
+            "description: wanted {}, is {}",
+            spec["description"], list["description"]
+        ));
     }
     found
-}
-
-/// Whether the account holds as many lists as the best plan of its zones allows.
-pub fn is_full(holdings: &Holdings) -> bool {
-    let best = holdings.zones.values().map(plan_of).max().unwrap_or(Plan::Free);
-    let quota = match best {
-        Plan::Free => 1,
-        Plan::Pro | Plan::Business => 10,
-        Plan::Enterprise => 1000,
-    };
-    holdings.lists.len() >= quota
 }

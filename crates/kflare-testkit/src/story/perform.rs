@@ -268,7 +268,9 @@ impl Stage {
                 let stores = stores::KINDS.iter();
                 let stores =
                     stores.map(|(_, plural)| 4 * world.api.list(&format!("{plural}.{}", names::GROUP)).len() + 1);
-                let all = KINDS.iter().flat_map(|plural| world.api.list(&format!("{plural}.{}", names::GROUP)));
+                let all = KINDS
+                    .iter()
+                    .flat_map(|plural| world.api.list(&format!("{plural}.{}", names::GROUP)));
                 let others = all.map(|resource| match resource["kind"].as_str() {
                     // The list and all that it does not tell.
                     Some("WorkerScript") => 6,

@@ -26,7 +26,9 @@ pub fn steps(seed: u64, setting: &Setting, length_ms: u64) -> Vec<Step> {
     }
     let zone = DOMAINS[0];
     for cluster in 0..setting.clusters {
-        let names: Vec<String> = (0..rng.random_range(1..3)).map(|number| format!("mt{number}")).collect();
+        let names: Vec<String> = (0..rng.random_range(1..3))
+            .map(|number| format!("mt{number}"))
+            .collect();
         for name in &names {
             let at_ms = rng.random_range(0..30 * SECOND);
             steps.push(create(&mut rng, at_ms, cluster, name));
@@ -127,9 +129,14 @@ pub fn held(zone: &Value, shown: &Value) -> Value {
         .filter(|transform| transform["enabled"] == true)
         .map(|transform| &transform["id"])
         .collect();
-    json!({
+    let mut held = json!({
         "id": id(&text(&zone["id"])), "of": KIND, "zone_id": zone["id"], "zone_name": zone["name"], "transforms": on,
-    })
+    });
+    // Each is fought over by itself.
+    for name in REQUEST.into_iter().chain(RESPONSE) {
+        held[name] = json!(on.contains(&&json!(name)));
+    }
+    held
 }
 
 /// Whether these are the transforms of a zone and none is on: nobody has made them.

@@ -52,7 +52,10 @@ pub fn steps(seed: u64, setting: &Setting, length_ms: u64) -> Vec<Step> {
         for number in 0..rng.random_range(0..3) {
             let spec = route(&mut rng, &workers);
             let at_ms = rng.random_range(0..40 * SECOND);
-            steps.push(step(at_ms, manifest(cluster, ROUTE, &format!("route{number}"), &json!({}), &spec)));
+            steps.push(step(
+                at_ms,
+                manifest(cluster, ROUTE, &format!("route{number}"), &json!({}), &spec),
+            ));
         }
         // Inputs come late at times, or never.
         for (kind, (name, key)) in [(InputKind::Secret, SECRET), (InputKind::ConfigMap, CONFIG_MAP)] {
@@ -119,7 +122,8 @@ fn create(rng: &mut StdRng, at_ms: u64, cluster: usize, name: &str) -> Step {
 
 /// Where the code comes from; what other sources have is taken out.
 fn source(rng: &mut StdRng) -> Value {
-    let mut source = json!({ "script": null, "scriptConfigMapRef": null, "modules": null, "mainModule": null, "format": "module" });
+    let mut source =
+        json!({ "script": null, "scriptConfigMapRef": null, "modules": null, "mainModule": null, "format": "module" });
     match rng.random_range(0..6) {
         0..=2 => source["scriptConfigMapRef"] = json!({ "name": CONFIG_MAP.0, "key": CONFIG_MAP.1 }),
         3 => source["script"] = json!(code(rng.random_range(0..4))),
@@ -145,7 +149,9 @@ fn settings(rng: &mut StdRng) -> Value {
         2 => json!({ "observability": { "enabled": rng.random_bool(0.5) } }),
         3 => json!({ "placement": { "mode": "smart" } }),
         4 => json!({ "limits": { "cpuMs": *[20, 50].choose(rng).unwrap_or(&20) } }),
-        5 => json!({ "schedules": *[&["0  3 * * *"][..], &["*/5 * * * *", "0 3 * * *"], &[]].choose(rng).unwrap_or(&&[][..]) }),
+        5 => {
+            json!({ "schedules": *[&["0  3 * * *"][..], &["*/5 * * * *", "0 3 * * *"], &[]].choose(rng).unwrap_or(&&[][..]) })
+        }
         6 => json!({ "workersDev": rng.random_bool(0.5) }),
         _ => json!({ "keepSecrets": true }),
     }
@@ -194,21 +200,33 @@ fn something(rng: &mut StdRng, cluster: usize, at_ms: u64, workers: &[String], s
         0 | 1 => edit(target(WORKER, &name), source(rng)),
         2 => edit(target(WORKER, &name), settings(rng)),
         3 | 4 => edit(target(WORKER, &name), json!({ "bindings": bindings(rng) })),
-        5..=7 => write(cluster, InputKind::Secret, SECRET.0, SECRET.1, Some(written(rng, InputKind::Secret))),
+        5..=7 => write(
+            cluster,
+            InputKind::Secret,
+            SECRET.0,
+            SECRET.1,
+            Some(written(rng, InputKind::Secret)),
+        ),
         8..=10 => {
             let value = Some(written(rng, InputKind::ConfigMap));
             write(cluster, InputKind::ConfigMap, CONFIG_MAP.0, CONFIG_MAP.1, value)
         }
         11 => write(cluster, InputKind::Secret, SECRET.0, SECRET.1, None),
         12 | 13 => edit(target(ROUTE, &route_name), route(rng, workers)),
-        14 => Act::Delete { cluster, target: target(ROUTE, &route_name) },
+        14 => Act::Delete {
+            cluster,
+            target: target(ROUTE, &route_name),
+        },
         15 => {
             if rng.random_bool(0.6) {
                 let after = at_ms + rng.random_range(1..90) * SECOND;
                 let again = create(rng, after, cluster, &name);
                 steps.push(again);
             }
-            Act::Delete { cluster, target: target(WORKER, &name) }
+            Act::Delete {
+                cluster,
+                target: target(WORKER, &name),
+            }
         }
         16 => Act::Annotate {
             cluster,
@@ -216,7 +234,9 @@ fn something(rng: &mut StdRng, cluster: usize, at_ms: u64, workers: &[String], s
             annotation: names::PAUSED.to_owned(),
             value: rng.random_bool(0.5).then(|| "true".to_owned()),
         },
-        17 => Act::ForeignCall { call: ForeignCall::new("DELETE", path) },
+        17 => Act::ForeignCall {
+            call: ForeignCall::new("DELETE", path),
+        },
         _ => Act::ForeignCall {
             call: ForeignCall::new("PUT", format!("{path}/schedules")).body(json!([{ "cron": "1 2 3 * *" }])),
         },
@@ -240,7 +260,11 @@ pub fn write_input(world: &World, kind: InputKind, name: &str, key: &str, value:
     match value {
         None => drop(world.api.delete(&id)),
         Some(_) if world.api.get(&id).is_some() => {
-            drop(world.api.edit(&id, |object| object["data"][key] = written["data"][key].clone()));
+            drop(
+                world
+                    .api
+                    .edit(&id, |object| object["data"][key] = written["data"][key].clone()),
+            );
         }
         Some(_) => drop(world.api.create(written)),
     }
@@ -261,7 +285,9 @@ pub fn holdings(cloudflare: &Simulator) -> BTreeMap<String, Value> {
         let held = cloudflare.worker(ACCOUNT_ID, &name).unwrap_or_default();
         let ask = |part: &str| {
             let path = format!("/accounts/{ACCOUNT_ID}/workers/scripts/{name}/{part}");
-            cloudflare.foreign_call(&ForeignCall::new("GET", path)).unwrap_or_default()
+            cloudflare
+                .foreign_call(&ForeignCall::new("GET", path))
+                .unwrap_or_default()
         };
         let settings = ask("settings");
         let schedules = ask("schedules");
@@ -299,7 +325,10 @@ pub fn identity(named: &Value) -> Option<(String, String)> {
         (WORKER, text(&named["name"]))
     } else {
         (named["of"] == ROUTE).then_some(())?;
-        (ROUTE, format!("{} {}", text(&named["zone_name"]), text(&named["pattern"])))
+        (
+            ROUTE,
+            format!("{} {}", text(&named["zone_name"]), text(&named["pattern"])),
+        )
     };
     Some((kind.to_owned(), name))
 }
@@ -321,7 +350,9 @@ fn read(world: &World, kind: InputKind, reference: &Value) -> Option<String> {
 pub fn lacks_input(world: &World, resource: &Value) -> bool {
     let spec = &resource["spec"];
     let bindings = spec["bindings"].as_array().into_iter().flatten();
-    let mut secrets = bindings.map(|binding| &binding["secretKeyRef"]).filter(|it| !it.is_null());
+    let mut secrets = bindings
+        .map(|binding| &binding["secretKeyRef"])
+        .filter(|it| !it.is_null());
     let code = &spec["scriptConfigMapRef"];
     secrets.any(|secret| read(world, InputKind::Secret, secret).is_none())
         || (!code.is_null() && read(world, InputKind::ConfigMap, code).is_none())
@@ -331,7 +362,8 @@ pub fn lacks_input(world: &World, resource: &Value) -> bool {
 pub fn stores_of(resource: &Value) -> Vec<(&'static str, String)> {
     let bindings = resource["spec"]["bindings"].as_array().into_iter().flatten();
     let named = bindings.flat_map(|binding| {
-        let of_kind = |(field, kind, _): (&str, &'static str, &str)| Some((kind, binding[field]["name"].as_str()?.to_owned()));
+        let of_kind =
+            |(field, kind, _): (&str, &'static str, &str)| Some((kind, binding[field]["name"].as_str()?.to_owned()));
         STORES.into_iter().filter_map(of_kind)
     });
     named.collect()
@@ -370,7 +402,9 @@ pub fn differences(
             } else if binding["secretKeyRef"].is_object() {
                 json!(["secret_text", read(world, InputKind::Secret, &binding["secretKeyRef"])])
             } else {
-                let bound = STORES.into_iter().find_map(|(field, kind, _)| Some((kind, binding[field]["name"].as_str()?)));
+                let bound = STORES
+                    .into_iter()
+                    .find_map(|(field, kind, _)| Some((kind, binding[field]["name"].as_str()?)));
                 json!(bound.map(|(kind, name)| (kind, store(kind, name))))
             };
             wanted.insert(text(&binding["name"]), value);
@@ -384,7 +418,8 @@ pub fn differences(
                 "d1" => json!(["D1Database", binding["id"]]),
                 _ => json!([kind, binding["text"]]),
             };
-            let kept = spec["keepSecrets"] == true && kind == "secret_text" && !wanted.contains_key(&text(&binding["name"]));
+            let kept =
+                spec["keepSecrets"] == true && kind == "secret_text" && !wanted.contains_key(&text(&binding["name"]));
             if !kept {
                 is.insert(text(&binding["name"]), value);
             }
@@ -396,8 +431,16 @@ pub fn differences(
             check(field, wanted.clone(), is);
         }
     };
-    named("compatibilityDate", &spec["compatibilityDate"], &worker["compatibility_date"]);
-    named("compatibilityFlags", &spec["compatibilityFlags"], &worker["compatibility_flags"]);
+    named(
+        "compatibilityDate",
+        &spec["compatibilityDate"],
+        &worker["compatibility_date"],
+    );
+    named(
+        "compatibilityFlags",
+        &spec["compatibilityFlags"],
+        &worker["compatibility_flags"],
+    );
     let (observed, placed, limited) = (&worker["observability"], &worker["placement"], &worker["limits"]);
     named("observability", &spec["observability"]["enabled"], &observed["enabled"]);
     named("placement", &spec["placement"]["mode"], &placed["mode"]);
@@ -406,7 +449,8 @@ pub fn differences(
     if let Some(schedules) = spec["schedules"].as_array() {
         let mut wanted: Vec<String> = schedules.iter().map(|it| text(it).replace("  ", " ")).collect();
         let mut is: Vec<String> = worker["schedules"].as_array().into_iter().flatten().map(text).collect();
-        (wanted.sort(), is.sort());
+        wanted.sort();
+        is.sort();
         check("schedules", json!(wanted), &json!(is));
     }
     found

@@ -54,7 +54,9 @@ pub fn acts(seed: u64, setting: &Setting, length_ms: u64, lists: &[String]) -> (
         return (Vec::new(), Vec::new());
     }
     let forms = words::forms();
-    let chosen: Vec<usize> = (0..rng.random_range(1..4)).map(|_| rng.random_range(0..forms.len())).collect();
+    let chosen: Vec<usize> = (0..rng.random_range(1..4))
+        .map(|_| rng.random_range(0..forms.len()))
+        .collect();
     let mut author = Author {
         rng,
         setting,
@@ -107,7 +109,15 @@ impl Author<'_> {
                         0 => "both".to_owned(),
                         _ => format!("{letter}{number}-c{cluster}"),
                     };
-                    self.create(at, Made { cluster, name, form, zone });
+                    self.create(
+                        at,
+                        Made {
+                            cluster,
+                            name,
+                            form,
+                            zone,
+                        },
+                    );
                 }
             }
         }

@@ -73,8 +73,8 @@ impl Rules {
 /// The mark of the rule that a resource manages (docs/adding-a-kind.md, "Families").
 pub fn mark(kind: &str, name: &str) -> String {
     let hash: [u8; 32] = Sha256::digest(format!("{kind}/{NAMESPACE}/{name}")).into();
-    let hex: String = hash[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("kflare_{hex}")
+    let half = u128::from_be_bytes(hash.first_chunk().copied().unwrap_or_default());
+    format!("kflare_{half:032x}")
 }
 
 /// What tells a rule from others: of a resource its mark, in a zone and phase; of a rule the same.

@@ -86,7 +86,7 @@ pub fn is_refused(setting: &Setting, holdings: &Holdings, resource: &Value, list
     };
     let domain = domain_of(resource);
     let zone = holdings.zones.values().find(|zone| text(&zone["name"]) == domain);
-    let plan = zone.map_or(Plan::Free, |zone| crate::story::wanted::plan_of(zone));
+    let plan = zone.map_or(Plan::Free, crate::story::wanted::plan_of);
     let Some(simulator) = simulator(setting, &domain, plan, lists) else {
         return false;
     };
@@ -100,7 +100,11 @@ pub fn is_refused(setting: &Setting, holdings: &Holdings, resource: &Value, list
         fields.insert("expression".to_owned(), json!("true"));
         drop(simulator.foreign_add_rule(&domain, phase, &fields));
     }
-    let zone_id = simulator.zones().first().map(|zone| text(&zone["id"])).unwrap_or_default();
+    let zone_id = simulator
+        .zones()
+        .first()
+        .map(|zone| text(&zone["id"]))
+        .unwrap_or_default();
     let path = format!("/zones/{zone_id}/rulesets");
     let call = match simulator.entry_point(&domain, phase) {
         Some(ruleset) => {
@@ -139,6 +143,8 @@ pub fn out_of_order<'a>(rules: &Rules, resources: impl Iterator<Item = &'a Value
         })
         .collect();
     all.sort_by(|a, b| a.0.cmp(&b.0));
-    let wrong = all.windows(2).find(|pair| pair[0].0.0 == pair[1].0.0 && pair[0].1 > pair[1].1)?;
+    let wrong = all
+        .windows(2)
+        .find(|pair| pair[0].0.0 == pair[1].0.0 && pair[0].1 > pair[1].1)?;
     Some((wrong[0].2, wrong[1].2))
 }

@@ -44,7 +44,9 @@ impl Form {
     pub fn body(&self, spec: &Value) -> Value {
         let mut body = self.base.clone();
         for part in self.parts() {
-            let said = part.iter().position(|(way, _)| (0..part.len()).all(|other| agrees(spec, way, &part[other].0)));
+            let said = part
+                .iter()
+                .position(|(way, _)| (0..part.len()).all(|other| agrees(spec, way, &part[other].0)));
             if let Some(said) = said {
                 json_patch::merge(&mut body, &part[said].1);
             }
@@ -232,7 +234,10 @@ fn managed_ruleset() -> Form {
 }
 
 fn url_rewrite() -> Form {
-    let (path, query) = (json!({ "value": "/b" }), json!({ "expression": "http.request.uri.query" }));
+    let (path, query) = (
+        json!({ "value": "/b" }),
+        json!({ "expression": "http.request.uri.query" }),
+    );
     Form {
         kind: "TransformRule",
         plural: "transformrules",
@@ -330,13 +335,19 @@ fn cache() -> Form {
             parameter(
                 "browserTTL",
                 "browser_ttl",
-                [same(json!({ "mode": "bypass" })), same(json!({ "mode": "override_origin", "default": 60 }))],
+                [
+                    same(json!({ "mode": "bypass" })),
+                    same(json!({ "mode": "override_origin", "default": 60 })),
+                ],
             ),
             parameter(
                 "cacheKey",
                 "cache_key",
                 [
-                    (json!({ "cacheByDeviceType": true }), json!({ "cache_by_device_type": true })),
+                    (
+                        json!({ "cacheByDeviceType": true }),
+                        json!({ "cache_by_device_type": true }),
+                    ),
                     (by_name("x-a"), on_the_wire("x-a")),
                     (
                         json!({ "customKey": { "queryString": { "exclude": { "all": true } } } }),
@@ -375,7 +386,10 @@ fn cache() -> Form {
                 "cache_reserve",
                 [
                     same(json!({ "eligible": false })),
-                    (json!({ "eligible": true, "minimumFileSize": 9 }), json!({ "eligible": true, "minimum_file_size": 9 })),
+                    (
+                        json!({ "eligible": true, "minimumFileSize": 9 }),
+                        json!({ "eligible": true, "minimum_file_size": 9 }),
+                    ),
                 ],
             ),
         ],
@@ -426,11 +440,19 @@ fn origin() -> Form {
         must: vec![parameter(
             "origin",
             "origin",
-            [same(json!({ "port": 8443 })), same(json!({ "port": 2096, "host": "b.alpha.example" })), same(json!({ "port": 2096 }))],
+            [
+                same(json!({ "port": 8443 })),
+                same(json!({ "port": 2096, "host": "b.alpha.example" })),
+                same(json!({ "port": 2096 })),
+            ],
         )],
         may: vec![
             parameter("hostHeader", "host_header", [same(json!("h.alpha.example"))]),
-            parameter("sni", "sni", [(json!("s.alpha.example"), json!({ "value": "s.alpha.example" }))]),
+            parameter(
+                "sni",
+                "sni",
+                [(json!("s.alpha.example"), json!({ "value": "s.alpha.example" }))],
+            ),
         ],
     }
 }
