@@ -16,6 +16,7 @@ use crate::{
     clock::whole_seconds,
     errors::{Class, Failure, WriteError, classify},
     kind::{Remote, Site},
+    mutation::{self, Mutation},
     object::{Object, Origin},
     operations::{FIELD, Followed, OVERDUE, OperationWriter, Progress, Started, UnderWay},
     plan::Change,
@@ -43,6 +44,9 @@ impl Pass<'_> {
                 class => return Err(Failure::new(class, error.to_string())),
             },
         };
+        if progress == Progress::Running && mutation::is(Mutation::OperationForgotten) {
+            return Ok(None);
+        }
         if progress == Progress::Running && !self.is_overdue(object, &operation) {
             return Ok(Some(self.report_under_way(object, work, None, &operation).await));
         }

@@ -29,7 +29,7 @@ use crate::{
     object::{Object, ObjectKey, Recorded},
     observe::{FEW, FRESH, FRESH_ENOUGH, Look, Proof, observe},
     operations::{Started, UnderWay},
-    plan::{Change, Plan, field_names},
+    plan::{Change, Plan, diff, field_names},
     policy::{Mode, is_paused},
     queue::Priority,
     reason::Reason,
@@ -283,6 +283,16 @@ impl Pass<'_> {
                 remote.body = work.prepared.desired.body.clone();
                 self.report_synced(object, work, &remote, None, Stage::Final).await
             }
+            Plan::Update { id, changes }
+                if mutation::is(Mutation::OperationEndBelieved) && self.kind.operations().is_some() =>
+            {
+                self.change(object, work, id, changes).await?;
+                let Some(mut remote) = observed.recorded.clone() else {
+                    return Ok(Next::Settled);
+                };
+                remote.body = work.prepared.desired.body.clone();
+                self.report_synced(object, work, &remote, None, Stage::Final).await
+            }
             Plan::Update { id, changes } => self.update(object, work, id, changes).await,
             Plan::Replace { id, changes } => {
                 self.write(object, work, Write::Delete { id: id.clone() }).await?;
@@ -339,7 +349,16 @@ impl Pass<'_> {
         }
         let object = self.claim(object, id, None).await?;
         match done {
-            Changed::Stored(remote) => self.report_synced(&object, work, &remote, None, Stage::Final).await,
+            Changed::Stored(remote) => {
+                let left = diff(&work.prepared.desired.body, &remote.body, self.kind.descriptor().fields);
+                let unsent = |it: &Change| changes.iter().all(|sent| sent.path != it.path);
+                let stage = if left.iter().any(unsent) {
+                    Stage::Overtaken
+                } else {
+                    Stage::Final
+                };
+                self.report_synced(&object, work, &remote, None, stage).await
+            }
             Changed::UnderWay(under_way) => {
                 let corrects = if known { changes.to_vec() } else { Vec::new() };
                 Ok(self.begun(&object, work, None, under_way, corrects).await)

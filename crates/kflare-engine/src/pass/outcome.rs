@@ -35,6 +35,8 @@ pub(super) enum Stage {
     Created,
     /// All that was to be written is written.
     Final,
+    /// The same, and fields that were not written, because they were right, are not any more: somebody else was quick.
+    Overtaken,
 }
 
 impl Pass<'_> {
@@ -88,6 +90,11 @@ impl Pass<'_> {
             let ready = Ready::no(Reason::CREATED, message);
             return Ok(report::write(self.context, object, status, &ready, Next::Retry(Class::StoreConflict)).await);
         }
+        if !left.is_empty() && stage == Stage::Overtaken {
+            let message = format!("changed by somebody else meanwhile: {}", field_names(&left));
+            let ready = Ready::no(Reason::API_ERROR, message);
+            return Ok(report::write(self.context, object, status, &ready, Next::Retry(Class::Transient)).await);
+        }
         if !left.is_empty() {
             // Recorded all the same, so that the object is not lost; but it is not what the spec asks for.
             let message = format!(
@@ -105,7 +112,7 @@ impl Pass<'_> {
                 return Ok(report::write(self.context, object, status, &ready, next).await);
             }
             Stage::Created => {}
-            Stage::Final => match self.keep_yield(object, work, remote).await? {
+            Stage::Final | Stage::Overtaken => match self.keep_yield(object, work, remote).await? {
                 Kept::InOrder(fields) => status.extend(fields),
                 Kept::Contested { fields, until } => return Ok(self.report_contested(object, &fields, until).await),
             },

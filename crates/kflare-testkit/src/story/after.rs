@@ -15,8 +15,8 @@ use serde_json::Value;
 use super::ledger::{Holdings, Maker, Write, identity, recorded_id, remote_identity, target_of, text, user_fields};
 use super::perform::{KINDS, Stage};
 use super::rule::Rule;
-use super::stores;
 use super::wanted::{differences, wanted};
+use super::{lists, rulesets, stores, transforms, workers};
 use crate::life::Life;
 
 /// Cloudflare's window, and what it allows in one.
@@ -59,13 +59,19 @@ pub fn may_be_restless(stage: &Stage, cluster: usize, what: &str) -> bool {
     let at_odds = |resource: &Value| {
         let others = (0..stage.clusters.len()).filter(|other| *other != cluster);
         let mut theirs = others.flat_map(|other| resources(stage, other));
-        recorded_id(resource)
-            .is_some_and(|id| theirs.any(|other| recorded_id(&other) == Some(id) && other["spec"] != resource["spec"]))
+        recorded_id(resource).is_some_and(|id| {
+            theirs.any(|other| recorded_id(&other).as_ref() == Some(&id) && other["spec"] != resource["spec"])
+        })
     };
     resources(stage, cluster)
         .iter()
         .filter(|it| what.ends_with(&format!(" {}", text(&it["metadata"]["name"]))))
-        .any(|it| ready(it).1 == "Contested" || at_odds(it))
+        .any(|it| ready(it).1 == "Contested" || at_odds(it) || is_refused(it))
+}
+
+/// What a plan does not include is asked for again after hours: an intent is written, and taken off.
+fn is_refused(resource: &Value) -> bool {
+    resource["status"]["refused"].is_string()
 }
 
 /// For each collection whose members ask for checks at an interval of their own, the shortest.
@@ -101,10 +107,7 @@ pub fn settled(stage: &Stage) {
     let holdings = Holdings::of(&stage.clusters[0].cloudflare);
     let mut recorded: BTreeMap<String, usize> = BTreeMap::new();
     for cluster in 0..stage.clusters.len() {
-        let ids: BTreeSet<String> = resources(stage, cluster)
-            .iter()
-            .filter_map(|it| recorded_id(it).map(str::to_owned))
-            .collect();
+        let ids: BTreeSet<String> = resources(stage, cluster).iter().filter_map(recorded_id).collect();
         for id in ids {
             *recorded.entry(id).or_default() += 1;
         }
@@ -123,6 +126,7 @@ pub fn settled(stage: &Stage) {
             shared: &shared,
         };
         sight.check_claims();
+        sight.check_order();
         for resource in &sight.all {
             sight.check(resource);
         }
@@ -140,12 +144,27 @@ impl Sight<'_> {
     /// No object has two resources that both call themselves Ready.
     fn check_claims(&self) {
         // A tunnel and its configuration have one id.
-        let mut seen: BTreeMap<(String, &str), &Value> = BTreeMap::new();
+        let mut seen: BTreeMap<(String, String), &Value> = BTreeMap::new();
         for resource in self.all.iter().filter(|it| ready(it).0 == "True") {
             if let Some(id) = recorded_id(resource)
                 && let Some(other) = seen.insert((text(&resource["kind"]), id), resource)
             {
                 self.untrue(resource, &format!("is Ready with the object of {}", target_of(other)));
+            }
+        }
+    }
+
+    /// Rules of ours stand as their priorities and names say; those that may not be moved, or that nobody looks at, aside.
+    fn check_order(&self) {
+        let looked_after = self.all.iter().filter(|it| {
+            let idle = is_paused(it) || annotation(it, names::MODE) == Some("observe");
+            !idle && ready(it).0 == "True" && annotation(it, names::DRIFT_CHECK_INTERVAL) != Some("0s")
+        });
+        if let Some((first, then)) = rulesets::out_of_order(&self.holdings.rules, looked_after) {
+            let ids = [first, then].map(recorded_id);
+            // Two clusters that both adopted it have a name and a priority each.
+            if !ids.iter().flatten().any(|id| self.shared.contains(id)) {
+                self.untrue(first, &format!("stands behind {}", target_of(then)));
             }
         }
     }
@@ -176,10 +195,20 @@ impl Sight<'_> {
 
     fn check_leaving(&self, resource: &Value, reason: &str) {
         let full = recorded_id(resource)
-            .and_then(|id| self.holdings.stores.get(id))
+            .and_then(|id| self.holdings.stores.get(&id))
             .is_some_and(|bucket| bucket["objects"].as_u64() > Some(0));
         if full && reason == "BucketNotEmpty" {
             return;
+        }
+        if resource["kind"] == "IPList" && reason == "ListInUse" {
+            let name = text(&resource["spec"]["name"]);
+            let mut rules = self.holdings.rules.all.values();
+            let mut resources = self.all.iter().filter(|it| rulesets::is_rule(it));
+            if rules.any(|rule| rulesets::list_of(rule).as_ref() == Some(&name))
+                || resources.any(|it| rulesets::list_of(&it["spec"]).as_ref() == Some(&name))
+            {
+                return;
+            }
         }
         let children = self.children(resource);
         if children.is_empty() {
@@ -199,7 +228,17 @@ impl Sight<'_> {
             Some("CloudflareAccount") => "accountRef",
             Some("Zone") => "zoneRef",
             Some("Tunnel") => "tunnelRef",
-            _ => return Vec::new(),
+            Some("WorkerScript") => "workerScriptRef",
+            Some(kind) => {
+                let name = text(&resource["metadata"]["name"]);
+                let is_bound = |it: &&Value| {
+                    workers::stores_of(it)
+                        .iter()
+                        .any(|store| store.0 == kind && store.1 == name)
+                };
+                return self.all.iter().filter(is_bound).collect();
+            }
+            None => return Vec::new(),
         };
         self.all
             .iter()
@@ -211,11 +250,17 @@ impl Sight<'_> {
         if resource["kind"] == "CloudflareAccount" {
             return;
         }
-        let Some(id) = recorded_id(resource) else {
+        let Some(id) = &recorded_id(resource) else {
             return self.untrue(resource, "is Ready without an object");
         };
         // The user asked not to look.
         if annotation(resource, names::DRIFT_CHECK_INTERVAL) == Some("0s") {
+            return;
+        }
+        if let Some(differences) = self.differences(resource, id) {
+            if !differences.is_empty() && !self.shared.contains(id) {
+                self.untrue(resource, &format!("is Ready and differs: {differences:?}"));
+            }
             return;
         }
         if stores::identity(resource).is_some() {
@@ -263,6 +308,7 @@ impl Sight<'_> {
     /// Why a reason is not true; none if it is.
     fn why_untrue(&self, resource: &Value, reason: &str) -> Option<String> {
         let id = recorded_id(resource);
+        let id = id.as_ref();
         let (kind, name) = identity(resource);
         let policy = annotation(resource, names::ADOPTION_POLICY);
         let zone = self.zone_of(resource);
@@ -270,7 +316,9 @@ impl Sight<'_> {
             .holdings
             .iter()
             .filter(|(other, object)| {
-                Some(other.as_str()) != id && remote_identity(object) == (kind.clone(), name.clone())
+                Some(*other) != id
+                    && remote_identity(object) == (kind.clone(), name.clone())
+                    && !transforms::are_off(object)
             })
             .map(|(_, object)| object)
             .collect();
@@ -280,21 +328,54 @@ impl Sight<'_> {
                     && recorded_id(other).is_some()
                     // One that is still to be renamed has the object under the name that is wanted here.
                     && (identity(other) == (kind.clone(), name.clone())
-                        || others.iter().any(|it| it["id"].as_str() == recorded_id(other)))
+                        || others.iter().any(|it| it["id"].as_str() == recorded_id(other).as_deref()))
             })
         };
-        let refused = || resource["kind"] == "DNSRecord" && self.wanted(resource).is_err();
+        // What of a list is refused for good is one too many. That there is room again is not seen before the next try.
+        let refused = || {
+            (resource["kind"] == "DNSRecord" && self.wanted(resource).is_err())
+                || (resource["kind"] == "IPList" && id.is_none() && is_refused(resource))
+                || rulesets::is_refused(&self.stage.setting, self.holdings, resource, self.lists())
+        };
         let holds = match reason {
             // A title can be taken also by a rename.
             "AlreadyExists" => (policy.is_none() || id.is_some()) && !others.is_empty(),
             "AlreadyClaimed" => claimed(),
             "NothingToAdopt" => matches!(policy, Some("adopt" | "adopt-if-matching")),
             "AdoptionBlocked" => policy == Some("adopt-if-matching") && !others.is_empty(),
+            "SecretNotFound" | "SecretKeyMissing" | "ConfigMapNotFound" | "ConfigMapKeyMissing" => {
+                workers::lacks_input(&self.stage.clusters[self.cluster], resource)
+            }
+            // Of several resources of a zone the oldest has its managed transforms.
+            "AlreadyConfigured" => self.all.iter().any(|it| {
+                it["kind"] == "ManagedTransform"
+                    && target_of(it) != target_of(resource)
+                    && it["spec"]["zoneRef"] == resource["spec"]["zoneRef"]
+            }),
+            "PatternConflict" => !others.is_empty(),
+            "WorkerScriptNotFound" | "WorkerScriptNotReady" => {
+                let worker = self.worker_of(resource);
+                worker.is_none_or(|it| self.is_not_there(it))
+            }
+            "KVNamespaceNotFound" | "R2BucketNotFound" | "D1DatabaseNotFound" => {
+                self.stores_of(resource).iter().any(Option::is_none)
+            }
+            "KVNamespaceNotReady" | "R2BucketNotReady" | "D1DatabaseNotReady" | "BindingNotFound" => self
+                .stores_of(resource)
+                .into_iter()
+                .flatten()
+                .any(|it| self.is_not_there(it)),
+            "IPListNotReady" => {
+                let list = rulesets::list_of(&resource["spec"]);
+                let mut lists = self.all.iter().filter(|it| it["kind"] == "IPList");
+                lists.any(|it| it["spec"]["name"].as_str() == list.as_deref() && self.is_not_there(it))
+            }
+            "RulesetConflict" => rulesets::conflicts(self.holdings, resource),
             "RecordConflict" => self
                 .holdings
                 .records
                 .iter()
-                .any(|(other, record)| Some(other.as_str()) != id && text(&record["name"]) == name),
+                .any(|(other, record)| Some(other) != id && text(&record["name"]) == name),
             "ZoneNotFound" => zone.is_none(),
             "TunnelNotFound" => self.tunnel_of(resource).is_none(),
             "TunnelNotReady" => self.tunnel_of(resource).is_some_and(|it| recorded_id(it).is_none()),
@@ -305,7 +386,7 @@ impl Sight<'_> {
             "TerminalError"
                 if zone
                     .and_then(recorded_id)
-                    .is_some_and(|id| !self.holdings.zones.contains_key(id)) =>
+                    .is_some_and(|id| !self.holdings.zones.contains_key(&id)) =>
             {
                 true
             }
@@ -314,7 +395,7 @@ impl Sight<'_> {
                 if self
                     .tunnel_of(resource)
                     .and_then(recorded_id)
-                    .is_some_and(|id| !self.holdings.tunnels.contains_key(id)) =>
+                    .is_some_and(|id| !self.holdings.tunnels.contains_key(&id)) =>
             {
                 true
             }
@@ -325,6 +406,70 @@ impl Sight<'_> {
             _ => return Some("that is no reason to stay like this".to_owned()),
         };
         (!holds).then(|| format!("it is not so: adoption {policy:?}, others {others:?}, zone {zone:?}"))
+    }
+
+    /// Whether the object of a resource is not there, as far as its status or the account tells; or it leaves.
+    fn is_not_there(&self, resource: &Value) -> bool {
+        let leaves = !resource["metadata"]["deletionTimestamp"].is_null();
+        leaves || recorded_id(resource).is_none_or(|id| self.holdings.iter().all(|(other, _)| *other != id))
+    }
+
+    /// What lists of this cluster are called that are there.
+    fn lists(&self) -> Vec<String> {
+        let lists = self
+            .all
+            .iter()
+            .filter(|it| it["kind"] == "IPList" && !self.is_not_there(it));
+        lists.map(|it| text(&it["spec"]["name"])).collect()
+    }
+
+    fn resource(&self, kind: &str, name: &str) -> Option<&Value> {
+        let mut all = self.all.iter();
+        all.find(|it| it["kind"] == kind && it["metadata"]["name"] == *name)
+    }
+
+    fn worker_of(&self, resource: &Value) -> Option<&Value> {
+        self.resource("WorkerScript", resource["spec"]["workerScriptRef"]["name"].as_str()?)
+    }
+
+    fn stores_of(&self, resource: &Value) -> Vec<Option<&Value>> {
+        let stores = workers::stores_of(resource).into_iter();
+        stores.map(|(kind, name)| self.resource(kind, &name)).collect()
+    }
+
+    /// In what the object `id` of a rule, a list, a Worker, a route or of managed transforms is not as the spec has it; none for
+    /// other kinds.
+    fn differences(&self, resource: &Value, id: &String) -> Option<Vec<String>> {
+        let world = &self.stage.clusters[self.cluster];
+        let compare = |all: &BTreeMap<String, Value>, differences: &dyn Fn(&Value) -> Vec<String>| {
+            let missing = || vec!["it does not exist".to_owned()];
+            Some(all.get(id).map_or_else(missing, differences))
+        };
+        match resource["kind"].as_str()? {
+            "IPList" => compare(&self.holdings.lists, &|list| lists::differences(resource, list)),
+            "ManagedTransform" => compare(&self.holdings.transforms, &|all| transforms::differences(resource, all)),
+            "WorkerScript" => compare(&self.holdings.workers, &|worker| {
+                let store = |kind: &str, name: &str| recorded_id(self.resource(kind, name)?);
+                workers::differences(world, resource, worker, store)
+            }),
+            "WorkerRoute" => compare(&self.holdings.routes, &|route| {
+                let script = self
+                    .worker_of(resource)
+                    .map(|it| text(&it["spec"]["name"]))
+                    .unwrap_or_default();
+                let wanted = [&resource["spec"]["pattern"], &Value::String(script)];
+                let is = [&route["pattern"], &route["script"]];
+                if wanted == is {
+                    Vec::new()
+                } else {
+                    vec![format!("wanted {wanted:?}, is {is:?}")]
+                }
+            }),
+            _ if rulesets::is_rule(resource) => compare(&self.holdings.rules.all, &|rule| {
+                rulesets::differences(&self.stage.setting, resource, rule)
+            }),
+            _ => None,
+        }
     }
 
     fn tunnel_of(&self, resource: &Value) -> Option<&Value> {
@@ -349,7 +494,7 @@ fn foreign_untouched(stage: &Stage, holdings: &Holdings) {
         let now = holdings.iter().find(|(other, _)| **other == id).map(|(_, now)| now);
         let zone_id = text(&left["zone_id"]);
         let zone_is_gone = !zone_id.is_empty() && !holdings.zones.contains_key(&zone_id);
-        if now.is_none() && zone_is_gone {
+        if now.is_none() && (zone_is_gone || holdings.leads_nowhere(&left)) {
             continue;
         }
         if now.is_none_or(|now| user_fields(now) != user_fields(&left)) {
@@ -363,7 +508,7 @@ fn foreign_untouched(stage: &Stage, holdings: &Holdings) {
 fn no_orphans(stage: &Stage, holdings: &Holdings) {
     for cluster in 0..stage.clusters.len() {
         let all = resources(stage, cluster);
-        let recorded: BTreeSet<&str> = all.iter().filter_map(recorded_id).collect();
+        let recorded: BTreeSet<String> = all.iter().filter_map(recorded_id).collect();
         // What a standing intent announces is found again as soon as its resource may go on, or when it is deleted.
         let intended: BTreeSet<(String, String)> = all
             .iter()
@@ -371,9 +516,10 @@ fn no_orphans(stage: &Stage, holdings: &Holdings) {
             .map(identity)
             .collect();
         for (id, object) in holdings.iter() {
-            let known = recorded.contains(id.as_str()) || intended.contains(&remote_identity(object));
+            let known = recorded.contains(id) || intended.contains(&remote_identity(object));
             if stage.ledger.maker(id) == Some(Maker::Cluster(cluster))
                 && !known
+                && !transforms::are_off(object)
                 && !stage.ledger.may_be_kept(cluster, object)
             {
                 stage.ledger.broken(
@@ -481,7 +627,7 @@ pub fn as_planned(stage: &Stage, cluster: usize, plan: &[Planned], since: Durati
             &write.after
         };
         let id = text(&object["id"]);
-        let owner = all.iter().find(|it| recorded_id(it) == Some(&id));
+        let owner = all.iter().find(|it| recorded_id(it).as_ref() == Some(&id));
         let Some(owner) = owner.or_else(|| all.iter().find(|it| identity(it) == remote_identity(object))) else {
             continue;
         };
@@ -517,10 +663,12 @@ fn allows(planned: &PlannedOutcome, write: &Write, others_moved: bool) -> bool {
             changes.iter().any(|change| {
                 let top = change.path.split('.').next().unwrap_or_default();
                 let spelling = match top {
-                    "data" => "content",
                     "storageClass" => "storage_class",
                     "defaultLifecycleRule" => "lifecycle",
                     "delivery_delay" | "message_retention_period" | "delivery_paused" => "settings",
+                    "managed_request_headers" | "managed_response_headers" => "transforms",
+                    // Of records; of Workers it is the code with all bindings.
+                    "data" | "bindings" | "secret_names" | "secrets" => "content",
                     other => other,
                 };
                 top == field || spelling == field

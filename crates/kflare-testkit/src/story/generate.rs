@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::act::{Act, ApiFault, Cut, KillPoint, Setting, Step, Story, Target};
 use super::perform::KINDS;
-use super::stores;
 use super::vocabulary::{self, DOMAINS};
+use super::{lists, rulesets, stores, transforms, workers};
 use crate::simulation::NAMESPACE;
 
 const SECOND: u64 = 1000;
@@ -30,6 +30,17 @@ pub fn story(seed: u64) -> Story {
     author.kills();
     let (stores, last) = stores::acts(seed, &author.setting, author.length_ms);
     author.steps.extend(stores);
+    author.encore.extend(last);
+    let (lists, names) = lists::steps(seed, &author.setting, author.length_ms);
+    author.steps.extend(lists);
+    author
+        .steps
+        .extend(transforms::steps(seed, &author.setting, author.length_ms));
+    author
+        .steps
+        .extend(workers::steps(seed, &author.setting, author.length_ms));
+    let (rules, last) = rulesets::acts(seed, &author.setting, author.length_ms, &names);
+    author.steps.extend(rules);
     author.encore.extend(last);
     let mut steps = author.steps;
     steps.extend(super::tunnels::steps(seed, author.setting.clusters, author.length_ms));

@@ -15,9 +15,9 @@ use serde_json::{Map, Value};
 use super::act::{Setting, Target};
 use super::perform::KINDS;
 use super::rule::{Rule, Violation};
-use super::stores;
 use super::twins;
 use super::vocabulary::full_name;
+use super::{lists, rulesets, stores, transforms, workers};
 use crate::life::Life;
 use crate::sim_transport::Witness;
 use crate::simulation::World;
@@ -52,6 +52,16 @@ pub struct Holdings {
     pub stores: BTreeMap<String, Value>,
     /// Tunnels that are not deleted, each with its configuration.
     pub tunnels: BTreeMap<String, Value>,
+    /// Lists.
+    pub lists: BTreeMap<String, Value>,
+    /// Workers.
+    pub workers: BTreeMap<String, Value>,
+    /// Their routes.
+    pub routes: BTreeMap<String, Value>,
+    /// The managed transforms of each zone.
+    pub transforms: BTreeMap<String, Value>,
+    /// Rules, and their order.
+    pub rules: rulesets::Rules,
 }
 
 /// Things of a kind, by id.
@@ -62,6 +72,8 @@ impl Holdings {
     pub fn of(cloudflare: &Simulator) -> Self {
         let mut all = Self {
             stores: stores::holdings(cloudflare),
+            lists: lists::holdings(cloudflare),
+            workers: workers::holdings(cloudflare),
             ..Self::default()
         };
         for mut zone in cloudflare.dump()["zones"].as_array().cloned().unwrap_or_default() {
@@ -71,9 +83,24 @@ impl Holdings {
                 record["zone_name"] = zone["name"].clone();
                 all.records.insert(text(&record["id"]), record);
             }
+            let rulesets = zone["rulesets"].take();
+            all.rules.add(&zone, &rulesets);
+            let transforms = transforms::held(&zone, &zone["managed_transforms"]);
+            all.transforms.insert(text(&transforms["id"]), transforms);
+            for route in zone["worker_routes"].as_array().into_iter().flatten() {
+                all.routes.insert(text(&route["id"]), workers::held_route(&zone, route));
+            }
             if let Some(zone) = zone.as_object_mut() {
                 // Zones become active by themselves.
-                for field in ["records", "status", "activated_on", "modified_on"] {
+                for field in [
+                    "records",
+                    "rulesets",
+                    "managed_transforms",
+                    "worker_routes",
+                    "status",
+                    "activated_on",
+                    "modified_on",
+                ] {
                     zone.remove(field);
                 }
             }
@@ -88,19 +115,29 @@ impl Holdings {
 
 impl Holdings {
     /// Each kind of thing, before and after.
-    fn beside<'a>(&'a self, after: &'a Self) -> [(&'a Things, &'a Things); 4] {
+    fn beside<'a>(&'a self, after: &'a Self) -> [(&'a Things, &'a Things); 9] {
         [
             (&self.zones, &after.zones),
             (&self.records, &after.records),
             (&self.stores, &after.stores),
             (&self.tunnels, &after.tunnels),
+            (&self.rules.all, &after.rules.all),
+            (&self.lists, &after.lists),
+            (&self.workers, &after.workers),
+            (&self.routes, &after.routes),
+            (&self.transforms, &after.transforms),
         ]
+    }
+
+    /// Whether this is a route to a Worker that there is not: Cloudflare deletes routes with the Worker that they lead to.
+    pub fn leads_nowhere(&self, object: &Value) -> bool {
+        let script = text(&object["script"]);
+        object["of"] == "WorkerRoute" && !script.is_empty() && self.workers.values().all(|it| it["name"] != *script)
     }
 
     /// Everything, by id.
     pub fn iter(&self) -> impl Iterator<Item = (&String, &Value)> {
-        let zones = self.zones.iter().chain(&self.records);
-        zones.chain(&self.stores).chain(&self.tunnels)
+        self.beside(self).into_iter().flat_map(|(all, _)| all)
     }
 }
 
@@ -113,6 +150,8 @@ pub struct Call {
     pub life: String,
     /// Whether it only reads.
     pub reads: bool,
+    /// The list whose items it is to change.
+    pub items_of: Option<String>,
     /// When its answer came, with its status and `retry-after`.
     pub answer: Option<(Duration, u16, Option<u64>)>,
 }
@@ -146,6 +185,8 @@ struct Book {
     twins: BTreeMap<(usize, String), Duration>,
     corrections: BTreeMap<(String, String, String), Vec<(Duration, Value)>>,
     calls: BTreeMap<u64, Call>,
+    /// Of each life and list, the last operation on its items that was accepted.
+    operations: BTreeMap<(String, String), String>,
     writes: BTreeMap<usize, Vec<Write>>,
     violations: Vec<Violation>,
 }
@@ -196,7 +237,8 @@ impl Ledger {
         self.clusters.first().map(World::elapsed).unwrap_or_default()
     }
 
-    fn holdings(&self) -> Holdings {
+    /// What there is now.
+    pub fn holdings(&self) -> Holdings {
         self.clusters
             .first()
             .map(|world| Holdings::of(&world.cloudflare))
@@ -213,7 +255,10 @@ impl Ledger {
         let now = self.now();
         let mut book = self.book();
         for (known, all) in before.beside(&after) {
-            for (id, object) in all.iter().filter(|(id, _)| !known.contains_key(*id)) {
+            for (id, object) in all
+                .iter()
+                .filter(|(id, _)| known.get(*id).is_none_or(transforms::are_off))
+            {
                 for cluster in 0..self.clusters.len() {
                     if let Some(age) = twins::announced(&self.clusters, cluster, &self.setting, &after, object) {
                         book.twins.insert((cluster, id.clone()), now.saturating_sub(age));
@@ -233,9 +278,20 @@ impl Ledger {
                 if known.get(id).is_some_and(|before| before != object) && !recorded() {
                     book.changed_early.insert(id.clone());
                 }
-                if known.contains_key(id)
-                    && (known.get(id) == Some(object) || book.makers.get(id) != Some(&Maker::Foreign))
-                {
+                let turned_on = known.get(id).is_some_and(transforms::are_off) && !transforms::are_off(object);
+                // What a cluster has made of nothing is its own, also when others are the first to turn something on.
+                let own = |cluster: &usize| {
+                    let world = self.clusters.get(*cluster);
+                    world.is_some_and(|world| is_recorded(world, object))
+                };
+                if turned_on && let Some(cluster) = (0..self.clusters.len()).find(own) {
+                    book.makers.insert(id.clone(), Maker::Cluster(cluster));
+                }
+                let is_new = match known.get(id) {
+                    Some(_) => turned_on && !recorded(),
+                    None => !transforms::are_off(object),
+                };
+                if !is_new && (known.get(id) == Some(object) || book.makers.get(id) != Some(&Maker::Foreign)) {
                     continue;
                 }
                 book.makers.insert(id.clone(), Maker::Foreign);
@@ -366,7 +422,10 @@ impl Ledger {
                 let (was, is) = (old.get(id), new.get(id));
                 let went_with_its_zone =
                     is.is_none() && was.is_some_and(|it| zones_gone.contains(&text(&it["zone_id"])));
-                if was != is && !went_with_its_zone {
+                let went_with_its_worker = is.is_none() && was.is_some_and(|it| after.leads_nowhere(it));
+                // With a zone come its managed transforms, all off.
+                let came_with_its_zone = was.is_none() && is.is_some_and(transforms::are_off);
+                if was != is && !went_with_its_zone && !went_with_its_worker && !came_with_its_zone {
                     touched.push((
                         id.clone(),
                         was.cloned().unwrap_or_default(),
@@ -374,6 +433,23 @@ impl Ledger {
                     ));
                 }
             }
+        }
+        for movers in after.rules.moved(&before.rules) {
+            // Of two that changed places nobody can say which one it was.
+            let ours = movers.iter().find(|id| self.maker(id) == Some(Maker::Cluster(cluster)));
+            let Some(mover) = ours.or(movers.first()) else {
+                self.broken(
+                    Rule::Foreign,
+                    format!("{} put more than one rule elsewhere", life.name()),
+                );
+                continue;
+            };
+            let placed = |rules: &rulesets::Rules| {
+                let mut rule = rules.all.get(mover).cloned().unwrap_or_default();
+                rule["position"] = rules.place(mover).into();
+                rule
+            };
+            touched.push((mover.clone(), placed(&before.rules), placed(&after.rules)));
         }
         if touched.is_empty() {
             return;
@@ -387,7 +463,7 @@ impl Ledger {
                 after: is.clone(),
             };
             self.book().writes.entry(cluster).or_default().push(write);
-            if was.is_null() {
+            if was.is_null() || transforms::are_off(&was) {
                 self.book().makers.insert(id.clone(), Maker::Cluster(cluster));
             }
             self.check(cluster, life, &id, &was, &is);
@@ -402,7 +478,10 @@ impl Ledger {
         let told = |what: &str| format!("{} {what}: {was} -> {is}", life.name());
         let askers = askers(world, object);
         // The one that recorded it, else all that name it.
-        let recorded: Vec<&Value> = askers.iter().filter(|it| recorded_id(it) == Some(id)).collect();
+        let recorded: Vec<&Value> = askers
+            .iter()
+            .filter(|it| recorded_id(it).as_deref() == Some(id))
+            .collect();
         let responsible: Vec<&Value> = if recorded.is_empty() {
             askers.iter().collect()
         } else {
@@ -426,7 +505,12 @@ impl Ledger {
         if !ours && !self.book().consents.contains(&(cluster, kind, name)) {
             self.broken(Rule::Foreign, told("touched what is not ours"));
         }
-        if is.is_null() {
+        let leaves = || {
+            responsible
+                .iter()
+                .any(|it| !it["metadata"]["deletionTimestamp"].is_null())
+        };
+        if is.is_null() || (transforms::are_off(is) && leaves()) {
             self.check_deletion(cluster, &responsible, ours, &told("deleted"));
         } else if !was.is_null() {
             self.check_contest(life, id, was, is);
@@ -465,9 +549,12 @@ impl Ledger {
             );
         }
         if leaving["kind"] == "Zone" {
-            let children: Vec<String> = self.clusters[cluster]
-                .api
-                .list("dnsrecords.kflare.dev")
+            let api = &self.clusters[cluster].api;
+            let all = KINDS
+                .iter()
+                .flat_map(|plural| api.list(&format!("{plural}.{}", names::GROUP)));
+            let children: Vec<String> = all
+                .collect::<Vec<Value>>()
                 .iter()
                 .filter(|it| it["spec"]["zoneRef"]["name"] == leaving["metadata"]["name"])
                 // One that was created a moment ago may not be known yet.
@@ -547,13 +634,28 @@ impl Ledger {
         }
     }
 
+    /// Items are not changed again by who knows that a change of them is under way.
+    fn check_operation(&self, call: &Call) {
+        let known = call.items_of.clone().and_then(|list| {
+            let book = self.book();
+            book.operations.get(&(call.life.clone(), list)).cloned()
+        });
+        if let (Some(operation), Some(world)) = (known, self.clusters.first())
+            && lists::is_under_way(&world.cloudflare, &operation)
+        {
+            let what = format!("{} changes items while operation {operation} is under way", call.life);
+            self.broken(Rule::Operations, what);
+        }
+    }
+
     fn check_contest(&self, life: &Life, id: &str, was: &Value, is: &Value) {
         let at = self.now();
         let mut fights = Vec::new();
         {
             let mut book = self.book();
             for (field, value) in is.as_object().into_iter().flatten() {
-                if was[field] == *value || field.ends_with("_on") {
+                // Of managed transforms each has a field of its own.
+                if was[field] == *value || field.ends_with("_on") || field == "transforms" {
                     continue;
                 }
                 let key = (life.name().to_owned(), id.to_owned(), field.clone());
@@ -588,8 +690,10 @@ impl Witness for Ledger {
             at: self.now(),
             life: life.name().to_owned(),
             reads: request.method() == Method::GET,
+            items_of: lists::items_of(request),
             answer: None,
         };
+        self.check_operation(&call);
         self.book().calls.insert(number, call);
         if request.method() != Method::GET {
             let before = self.holdings();
@@ -612,8 +716,15 @@ impl Witness for Ledger {
         let now = self.now();
         let retry_after = response.headers().get(http::header::RETRY_AFTER);
         let retry_after = retry_after.and_then(|it| it.to_str().ok()?.parse().ok());
-        if let Some(call) = self.book().calls.get_mut(&number) {
-            call.answer = Some((now, response.status().as_u16(), retry_after));
+        let mut book = self.book();
+        let Some(call) = book.calls.get_mut(&number) else {
+            return;
+        };
+        call.answer = Some((now, response.status().as_u16(), retry_after));
+        let accepted = call.items_of.clone().zip(lists::operation_of(response));
+        let life = call.life.clone();
+        if let Some((list, operation)) = accepted {
+            book.operations.insert((life, list), operation);
         }
     }
 }
@@ -636,7 +747,7 @@ fn askers(world: &World, object: &Value) -> Vec<Value> {
         .filter(|plural| **plural != "cloudflareaccounts")
         .flat_map(|plural| world.api.list(&format!("{plural}.{}", names::GROUP)))
         // A namespace that is still to be renamed is known by its id.
-        .filter(|resource| identity(resource) == identity_wanted || recorded_id(resource) == Some(id.as_str()))
+        .filter(|resource| identity(resource) == identity_wanted || recorded_id(resource).as_ref() == Some(&id))
         .collect()
 }
 
@@ -644,21 +755,50 @@ fn askers(world: &World, object: &Value) -> Vec<Value> {
 fn is_recorded(world: &World, object: &Value) -> bool {
     let id = text(&object["id"]);
     let askers = askers(world, object);
-    askers.iter().any(|resource| recorded_id(resource) == Some(id.as_str()))
+    askers
+        .iter()
+        .any(|resource| recorded_id(resource).as_ref() == Some(&id))
 }
 
+/// The fields of ids. A record and a route have the ids of themselves and of their zone.
+const IDS: [&str; 10] = [
+    "recordID",
+    "ruleID",
+    "routeID",
+    "listID",
+    "scriptID",
+    "zoneID",
+    "tunnelID",
+    "namespaceID",
+    "databaseID",
+    "queueID",
+];
+
 /// The id that a resource has recorded.
-pub fn recorded_id(resource: &Value) -> Option<&str> {
+pub fn recorded_id(resource: &Value) -> Option<String> {
     let metadata = &resource["status"]["cloudflareMetadata"];
-    // A record has the ids of itself and of its zone.
-    let ids = ["recordID", "zoneID", "tunnelID", "namespaceID", "databaseID", "queueID"];
-    let id = ids.iter().find_map(|field| metadata[*field].as_str());
-    id.or_else(|| metadata["name"].as_str().filter(|_| resource["kind"] == "R2Bucket"))
+    if resource["kind"] == "ManagedTransform" {
+        return metadata["zoneID"].as_str().map(transforms::id);
+    }
+    let id = IDS.iter().find_map(|field| metadata[*field].as_str());
+    let id = id.or_else(|| metadata["name"].as_str().filter(|_| resource["kind"] == "R2Bucket"));
+    id.map(str::to_owned)
 }
+
+type Identify = fn(&Value) -> Option<(String, String)>;
+
+/// What tells things of some kinds apart, for a resource as for what it manages.
+const IDENTITIES: [Identify; 5] = [
+    stores::identity,
+    rulesets::identity,
+    lists::identity,
+    transforms::identity,
+    workers::identity,
+];
 
 /// Type and full name of what a resource asks for.
 pub fn identity(resource: &Value) -> (String, String) {
-    if let Some(identity) = stores::identity(resource) {
+    if let Some(identity) = IDENTITIES.iter().find_map(|of| of(resource)) {
         return identity;
     }
     let spec = &resource["spec"];
@@ -685,7 +825,7 @@ pub fn domain_of(resource: &Value) -> String {
 
 /// Type and full name of an object.
 pub fn remote_identity(object: &Value) -> (String, String) {
-    if let Some(identity) = stores::identity(object) {
+    if let Some(identity) = IDENTITIES.iter().find_map(|of| of(object)) {
         return identity;
     }
     if !object["tun_type"].is_null() {
@@ -712,7 +852,7 @@ pub fn text(value: &Value) -> String {
 
 /// The fields of an object that users see and kflare may set.
 pub fn user_fields(object: &Value) -> Map<String, Value> {
-    const FIELDS: [&str; 15] = [
+    const FIELDS: [&str; 36] = [
         "type",
         "name",
         "content",
@@ -728,6 +868,27 @@ pub fn user_fields(object: &Value) -> Map<String, Value> {
         "cors",
         "lifecycle",
         "read_replication",
+        "ref",
+        "action",
+        "action_parameters",
+        "expression",
+        "description",
+        "enabled",
+        "logging",
+        "ratelimit",
+        "position",
+        "items",
+        "transforms",
+        "pattern",
+        "script",
+        "content",
+        "compatibility_date",
+        "compatibility_flags",
+        "observability",
+        "placement",
+        "limits",
+        "schedules",
+        "workers_dev",
     ];
     let mut fields = object.as_object().cloned().unwrap_or_default();
     fields.retain(|field, _| FIELDS.contains(&field.as_str()));

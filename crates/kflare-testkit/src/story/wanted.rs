@@ -14,12 +14,7 @@ use crate::simulation::{NAMESPACE, World};
 pub fn wanted(clusters: &[World], setting: &Setting, holdings: &Holdings, resource: &Value) -> Result<Value, String> {
     let domain = domain_of(resource);
     let zone = holdings.zones.values().find(|zone| text(&zone["name"]) == domain);
-    let plan = zone.map_or(Plan::Free, |zone| match zone["plan"]["legacy_id"].as_str() {
-        Some("pro") => Plan::Pro,
-        Some("business") => Plan::Business,
-        Some("enterprise") => Plan::Enterprise,
-        _ => Plan::Free,
-    });
+    let plan = zone.map_or(Plan::Free, plan_of);
     let simulator = Simulator::new(SimConfig {
         quirks: setting.quirks(),
         ..SimConfig::default()
@@ -49,6 +44,16 @@ pub fn wanted(clusters: &[World], setting: &Setting, holdings: &Holdings, resour
     simulator
         .foreign_create(&domain, &body)
         .map_err(|refusal| format!("{refusal:?}"))
+}
+
+/// The plan of a zone as Cloudflare shows it.
+pub fn plan_of(zone: &Value) -> Plan {
+    match zone["plan"]["legacy_id"].as_str() {
+        Some("pro") => Plan::Pro,
+        Some("business") => Plan::Business,
+        Some("enterprise") => Plan::Enterprise,
+        _ => Plan::Free,
+    }
 }
 
 /// The fields in which a record is not what is wanted. Settings and priorities that a spec does not name are left alone.
