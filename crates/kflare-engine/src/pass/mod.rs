@@ -334,7 +334,15 @@ impl Pass<'_> {
         } else {
             self.context.contests().forget(&object.uid);
         }
-        let done = self.change(object, work, id, changes).await?;
+        let done = match self.change(object, work, id, changes).await {
+            Ok(done) => done,
+            Err(failure) => {
+                if known {
+                    self.context.contests().tried(&object.uid, changes, Instant::now());
+                }
+                return Err(failure);
+            }
+        };
         let what = changes.iter().map(Change::to_string).collect::<Vec<_>>().join("; ");
         // An operation has corrected something when it has ended well.
         if known && matches!(done, Changed::Stored(_)) {
