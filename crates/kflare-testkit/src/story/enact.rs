@@ -11,7 +11,8 @@ use tokio::time::sleep;
 
 use super::act::{Act, ApiFault, Cut, Target};
 use super::cast::Replica;
-use super::ledger::{identity, replica_name, text};
+use super::identity::{identity, text};
+use super::ledger::replica_name;
 use super::perform::{KINDS, Stage, base64, unbase64};
 use super::{lists, rulesets, stores, workers};
 use crate::memory_api::{Fault, FaultRule, ObjectId, RequestInfo, Symptom, WatchCut};

@@ -10,7 +10,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Map, Value, json};
 
 use super::act::{Act, ListEdit, Setting, Step, Target};
-use super::ledger::text;
+use super::identity::text;
 use crate::simulation::{ACCOUNT_ID, NAMESPACE};
 
 const SECOND: u64 = 1000;

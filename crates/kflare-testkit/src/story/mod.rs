@@ -10,6 +10,8 @@ mod after;
 mod cast;
 mod enact;
 mod generate;
+mod holdings;
+mod identity;
 mod ledger;
 mod lists;
 mod perform;

@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
 
 use super::act::{Act, Setting, Step, Target};
-use super::ledger::{domain_of, text};
+use super::identity::{domain_of, text};
 use super::vocabulary::DOMAINS;
 use crate::simulation::NAMESPACE;
 

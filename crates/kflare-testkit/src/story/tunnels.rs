@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Map, Value, json};
 
 use super::act::{Act, Step, Target};
-use super::ledger::{recorded_id, text};
+use super::identity::{recorded_id, text};
 use super::perform::unbase64;
 use super::vocabulary::DOMAINS;
 use crate::simulation::{NAMESPACE, World};

@@ -5,7 +5,8 @@ use kflare_sim::{AccountSeed, Plan, Seed, SimConfig, Simulator, ZoneSeed};
 use serde_json::{Value, json};
 
 use super::act::Setting;
-use super::ledger::{Holdings, domain_of, text};
+use super::holdings::Holdings;
+use super::identity::{domain_of, text};
 use super::vocabulary::{body, snake_case};
 use crate::memory_api::ObjectId;
 use crate::simulation::{NAMESPACE, World};

@@ -38,7 +38,7 @@ struct Author<'a> {
     rng: StdRng,
     setting: &'a Setting,
     length_ms: u64,
-    forms: Vec<Form>,
+    forms: &'static [Form],
     /// The forms that this story is about.
     chosen: Vec<usize>,
     /// Lists that expressions name.

@@ -10,7 +10,7 @@ use super::wanted::list_of;
 use super::words::{form_of, forms};
 use crate::simulation::NAMESPACE;
 use crate::story::act::RuleEdit;
-use crate::story::ledger::{domain_of, text};
+use crate::story::identity::{domain_of, text};
 
 /// The rules of an account, and in which order they stand.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -7,7 +7,8 @@ use super::remote::{Rules, mark};
 use super::words::form_of;
 use crate::simulation::ACCOUNT_ID;
 use crate::story::act::Setting;
-use crate::story::ledger::{Holdings, domain_of, recorded_id, text};
+use crate::story::holdings::Holdings;
+use crate::story::identity::{domain_of, recorded_id, text};
 
 /// What a client writes of a rule.
 const FIELDS: [&str; 7] = [

@@ -1,10 +1,16 @@
 //! What can happen in a story: what users do in the cluster, what others do in the account, and what breaks.
 
+mod edits;
+mod mishaps;
+
 use std::fmt;
 
 use kflare_sim::{FlagsForm, ParamsForm, Phase, Plan, Quirks, SettingsForm, TxtForm};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use edits::{InputKind, ListEdit, RuleEdit};
+pub use mishaps::{ApiFault, Cut, KillPoint};
 
 /// A world, and what happens in it. Data: it can be shrunk, stored and played again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -293,137 +299,6 @@ pub struct Target {
     pub kind: String,
     /// Its name.
     pub name: String,
-}
-
-/// What somebody does to the rules of a phase. Which rule is counted by its place, modulo their number.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "kebab-case")]
-pub enum RuleEdit {
-    /// Adds one.
-    Add {
-        /// The request body, without a place.
-        body: Value,
-        /// Before which one it is put; none: behind the last.
-        before: Option<usize>,
-    },
-    /// Changes fields of one.
-    Change {
-        /// Which.
-        pick: usize,
-        /// The fields.
-        body: Value,
-    },
-    /// Moves one.
-    Move {
-        /// Which.
-        pick: usize,
-        /// Before which of the others it is put; none: behind the last.
-        before: Option<usize>,
-    },
-    /// Deletes one.
-    Delete {
-        /// Which.
-        pick: usize,
-    },
-    /// Deletes the entry point with all of them.
-    DeleteAll,
-}
-
-/// What somebody does to a list.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "kebab-case")]
-pub enum ListEdit {
-    /// Makes it.
-    Create {
-        /// Its items.
-        items: Value,
-    },
-    /// Adds an item.
-    Add {
-        /// Its address.
-        ip: String,
-    },
-    /// Removes an item.
-    Remove {
-        /// Its address.
-        ip: String,
-    },
-    /// Describes it.
-    Describe {
-        /// How.
-        text: String,
-    },
-    /// Deletes it, used or not.
-    Delete,
-    /// Nobody does anything: Cloudflare does not carry out the next operation on items.
-    FailNextOperation,
-}
-
-/// What holds what a spec reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum InputKind {
-    /// A Secret.
-    Secret,
-    /// A ConfigMap.
-    ConfigMap,
-}
-
-impl InputKind {
-    /// The Kubernetes kind.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Secret => "Secret",
-            Self::ConfigMap => "ConfigMap",
-        }
-    }
-}
-
-/// How a request to the API server goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ApiFault {
-    /// 500.
-    ServerError,
-    /// 429.
-    TooManyRequests,
-    /// 409, whatever the version.
-    Conflict,
-    /// It never arrives, and nothing is heard of it.
-    LostRequest,
-    /// It has its effect, and nothing is heard of it.
-    LostReply,
-    /// It has its effect, and the connection breaks.
-    BrokenReply,
-    /// It takes five seconds.
-    Slow,
-}
-
-/// How a watch ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cut {
-    /// After a complete event.
-    Clean,
-    /// In the middle of a line.
-    HalfLine,
-    /// With a broken connection.
-    Reset,
-    /// With 410.
-    Gone,
-}
-
-/// When a replica dies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum KillPoint {
-    /// At once.
-    Now,
-    /// Restarted at once, the new process dies at its n-th request through any seam, which has no effect.
-    BeforeRequest(u64),
-    /// Restarted at once, the new process dies right after its n-th request had its effect.
-    AfterRequest(u64),
-    /// Restarted at once, the new process dies at its n-th poll: at any await.
-    AtPoll(u64),
 }
 
 impl fmt::Display for Story {
