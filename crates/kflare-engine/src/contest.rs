@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    mem,
     time::Duration,
 };
 
@@ -28,7 +29,31 @@ const LONGEST: Duration = Duration::from_hours(24);
 #[derive(Default)]
 struct Contest {
     corrections: BTreeMap<String, VecDeque<Instant>>,
+    /// Fields that a write was to put right which failed, or whose outcome nobody knows.
+    tried: BTreeMap<String, Instant>,
     hold: Option<Hold>,
+}
+
+impl Contest {
+    /// Fields were put right.
+    fn count(&mut self, paths: impl Iterator<Item = String>, at: Instant) {
+        for path in paths {
+            self.corrections.entry(path).or_default().push_back(at);
+        }
+        if let Some(hold) = &mut self.hold {
+            hold.pause = (hold.pause * 2).min(LONGEST);
+            hold.until = at + hold.pause;
+        }
+    }
+
+    /// The object was looked at: what was tried and does not differ was put right.
+    fn settle(&mut self, differing: &[Change]) {
+        let mut done = mem::take(&mut self.tried);
+        done.retain(|path, _| differing.iter().all(|change| change.path != *path));
+        if let Some(last) = done.values().max().copied() {
+            self.count(done.into_keys(), last);
+        }
+    }
 }
 
 struct Hold {
@@ -65,6 +90,7 @@ impl Contests {
         let Some(contest) = self.0.get_mut(uid).filter(|_| !mutation::is(Mutation::ContestIgnored)) else {
             return Ruling::Correct;
         };
+        contest.settle(changes);
         for times in contest.corrections.values_mut() {
             while times.front().is_some_and(|at| now.duration_since(*at) > WINDOW) {
                 times.pop_front();
@@ -95,27 +121,31 @@ impl Contests {
     /// Drift was corrected.
     pub fn corrected(&mut self, uid: &str, changes: &[Change], now: Instant) {
         let contest = self.0.entry(uid.to_owned()).or_default();
-        for change in changes {
+        contest.count(changes.iter().map(|change| change.path.clone()), now);
+    }
+
+    /// A correction of drift failed, which may have put some of it right: its answer was lost, or it takes several calls. The next
+    /// look shows what.
+    pub fn tried(&mut self, uid: &str, changes: &[Change], now: Instant) {
+        if !changes.is_empty() {
+            let contest = self.0.entry(uid.to_owned()).or_default();
             contest
-                .corrections
-                .entry(change.path.clone())
-                .or_default()
-                .push_back(now);
-        }
-        if let Some(hold) = &mut contest.hold {
-            hold.pause = (hold.pause * 2).min(LONGEST);
-            hold.until = now + hold.pause;
+                .tried
+                .extend(changes.iter().map(|change| (change.path.clone(), now)));
         }
     }
 
-    /// The remote object was found as it should be. A contest is over once that is so for longer than its last pause.
+    /// The remote object was found as it should be. A contest is over once that is so for longer than its last pause; what was
+    /// put right within the hour counts when another begins.
     pub fn at_rest(&mut self, uid: &str, now: Instant) {
-        let over = self.0.get(uid).is_some_and(|contest| {
-            let last = contest.corrections.values().filter_map(|times| times.back()).max();
-            let pause = contest.hold.as_ref().map_or(WINDOW, |hold| hold.pause);
-            last.is_none_or(|last| now.duration_since(*last) > pause)
-        });
-        if over {
+        let Some(contest) = self.0.get_mut(uid) else { return };
+        contest.settle(&[]);
+        let last = contest.corrections.values().filter_map(|times| times.back()).max();
+        let rest = last.map_or(Duration::MAX, |last| now.duration_since(*last));
+        if contest.hold.as_ref().is_some_and(|hold| rest > hold.pause) {
+            contest.hold = None;
+        }
+        if contest.hold.is_none() && rest > WINDOW {
             self.0.remove(uid);
         }
     }
@@ -175,6 +205,61 @@ mod tests {
         ));
         contests.at_rest("u", now + 2 * FIRST + Duration::from_secs(1));
         assert_eq!(contests.rule("u", &ttl(), now + 3 * FIRST), Ruling::Correct);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_rests_for_less_than_an_hour_begins_where_it_left_off() {
+        let mut contests = Contests::default();
+        let start = Instant::now();
+        for _ in 0..3 {
+            contests.corrected("u", &ttl(), start);
+        }
+        assert!(matches!(contests.rule("u", &ttl(), start), Ruling::Hold { .. }));
+        let later = start + FIRST + Duration::from_secs(1);
+        contests.at_rest("u", later);
+        assert!(
+            matches!(contests.rule("u", &ttl(), later), Ruling::Hold { until, .. } if until == later + FIRST),
+            "a fourth correction within the hour"
+        );
+        contests.at_rest("u", start + WINDOW + Duration::from_secs(1));
+        assert_eq!(contests.size(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_correction_that_failed_counts_for_what_it_put_right() {
+        let mut contests = Contests::default();
+        let start = Instant::now();
+        let both = || {
+            let mut comment = ttl();
+            comment[0].path = "comment".into();
+            [ttl(), comment].concat()
+        };
+        let mut now = start;
+        for _ in 0..3 {
+            assert_eq!(contests.rule("u", &both(), now), Ruling::Correct);
+            contests.tried("u", &both(), now);
+            now += Duration::from_secs(1);
+            // The TTL was put right, the comment was not.
+            assert_eq!(contests.rule("u", &both()[1..], now), Ruling::Correct);
+            now += Duration::from_mins(5);
+        }
+        assert_eq!(
+            contests.rule("u", &both()[1..], now),
+            Ruling::Correct,
+            "never put right"
+        );
+        assert!(matches!(contests.rule("u", &both(), now), Ruling::Hold { ref fields, .. } if fields == &["ttl"]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_correction_without_an_answer_counts_when_all_is_found_well() {
+        let mut contests = Contests::default();
+        let now = Instant::now();
+        for _ in 0..3 {
+            contests.tried("u", &ttl(), now);
+            contests.at_rest("u", now);
+        }
+        assert!(matches!(contests.rule("u", &ttl(), now), Ruling::Hold { .. }));
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use kflare_api::names;
 
 use crate::{
     aliases::Aliases,
-    inputs::{InputKey, InputUsers},
+    inputs::{InputKey, InputKind, InputUsers},
     kind::{CredentialSource, Kind, ReferenceName, ResourceScope, SpecError},
     object::{Object, ObjectKey, SecretKey},
     queue::Priority,
@@ -632,6 +632,17 @@ impl Index {
     /// Notes the version of a Secret or ConfigMap (none: it is gone), and gives who reads it, if that is news.
     pub(crate) fn note_input(&mut self, key: InputKey, version: Option<String>) -> Vec<Wake> {
         let readers = self.inputs.note(key, version);
+        readers.into_iter().map(|key| (key, Priority::UserChange)).collect()
+    }
+
+    /// All Secrets, or all ConfigMaps, are about to be listed.
+    pub(crate) fn listing_inputs(&mut self, kind: InputKind) {
+        self.inputs.listing(kind);
+    }
+
+    /// All of them have been listed; gives who reads one that is gone.
+    pub(crate) fn listed_inputs(&mut self, kind: InputKind) -> Vec<Wake> {
+        let readers = self.inputs.listed(kind);
         readers.into_iter().map(|key| (key, Priority::UserChange)).collect()
     }
 

@@ -10,7 +10,12 @@ use std::{
 
 use serde_json::json;
 
-use crate::{digest, object::ObjectKey, reason::Reason};
+use crate::{
+    digest,
+    mutation::{self, Mutation},
+    object::ObjectKey,
+    reason::Reason,
+};
 
 /// Field of status: fingerprint of the versions that the object was last brought into line with.
 pub(crate) const FIELD: &str = "inputs";
@@ -147,6 +152,8 @@ pub(crate) struct InputUsers {
     users: BTreeMap<InputKey, BTreeSet<ObjectKey>>,
     read_by: BTreeMap<ObjectKey, BTreeSet<InputKey>>,
     versions: BTreeMap<InputKey, String>,
+    /// While all Secrets, or all ConfigMaps, are being listed: those among them that somebody reads and that have not come yet.
+    unseen: BTreeMap<InputKind, BTreeSet<InputKey>>,
     /// Every resource is known: versions of what nobody reads are of no use.
     settled: bool,
 }
@@ -187,15 +194,37 @@ impl InputUsers {
     /// Notes that a Secret or ConfigMap is at `version`, or gone. Gives who reads it, if that is news.
     pub fn note(&mut self, key: InputKey, version: Option<String>) -> Vec<ObjectKey> {
         let users: Vec<ObjectKey> = self.users.get(&key).into_iter().flatten().cloned().collect();
+        if let Some(unseen) = self.unseen.get_mut(&key.kind) {
+            unseen.remove(&key);
+        }
         if users.is_empty() && self.settled {
             self.versions.remove(&key);
             return users;
         }
-        let news = match version {
-            Some(version) => self.versions.insert(key, version.clone()).as_ref() != Some(&version),
-            None => self.versions.remove(&key).is_some(),
+        let news = if let Some(version) = version {
+            self.versions.insert(key, version.clone()).as_ref() != Some(&version)
+        } else {
+            // That it goes is news also if its version was never shown: it was there before anybody read it.
+            self.versions.remove(&key);
+            true
         };
-        if news { users } else { Vec::new() }
+        if news && !mutation::is(Mutation::InputsIgnored) {
+            users
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// All Secrets, or all ConfigMaps, are about to be listed.
+    pub fn listing(&mut self, kind: InputKind) {
+        let read = self.users.keys().filter(|key| key.kind == kind);
+        self.unseen.insert(kind, read.cloned().collect());
+    }
+
+    /// All of them have been listed: those that did not come are gone. Gives who reads them.
+    pub fn listed(&mut self, kind: InputKind) -> Vec<ObjectKey> {
+        let gone = self.unseen.remove(&kind).unwrap_or_default();
+        gone.into_iter().flat_map(|key| self.note(key, None)).collect()
     }
 
     /// All resources are known from here on.
@@ -215,7 +244,11 @@ impl InputUsers {
     /// Whether `object` was brought into line with what it reads as that is now, by the fingerprint in its status. What reads
     /// nothing always is; what reads something of an unknown version never.
     pub fn is_current(&self, object: &ObjectKey, recorded: Option<&str>) -> bool {
-        let Some(keys) = self.read_by.get(object) else {
+        let Some(keys) = self
+            .read_by
+            .get(object)
+            .filter(|_| !mutation::is(Mutation::InputsIgnored))
+        else {
             return true;
         };
         let versions: Option<Vec<(&InputKey, &str)>> = keys
@@ -247,7 +280,28 @@ mod tests {
         assert_eq!(users.note(secret("s"), Some("2".into())), [reader()]);
         assert_eq!(users.note(secret("other"), Some("1".into())), []);
         assert_eq!(users.note(secret("s"), None), [reader()]);
-        assert_eq!(users.note(secret("s"), None), []);
+    }
+
+    #[test]
+    fn what_was_there_before_its_reader_and_goes_is_missed() {
+        let mut users = InputUsers::default();
+        users.settle();
+        users.note(secret("s"), Some("1".into()));
+        users.link(&reader(), &[Input::secret("s", "k")]);
+        assert_eq!(users.note(secret("s"), None), [reader()]);
+    }
+
+    #[test]
+    fn what_a_whole_list_does_not_show_is_gone() {
+        let mut users = InputUsers::default();
+        users.link(&reader(), &[Input::secret("s", "k"), Input::config_map("c", "k")]);
+        users.listing(InputKind::Secret);
+        users.note(secret("s"), Some("1".into()));
+        assert_eq!(users.listed(InputKind::Secret), []);
+        users.listing(InputKind::Secret);
+        users.note(secret("other"), Some("1".into()));
+        assert_eq!(users.listed(InputKind::Secret), [reader()]);
+        assert_eq!(users.listed(InputKind::ConfigMap), [], "none was taken");
     }
 
     #[test]

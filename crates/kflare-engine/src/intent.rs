@@ -37,7 +37,7 @@ pub struct Intent {
     pub member: String,
     /// Name of the CloudflareAccount resource whose token is used.
     pub account: String,
-    /// The fields that are sent.
+    /// The fields that are sent. Of an object that Cloudflare fills up, each member, as `field/member`.
     pub fields: Vec<String>,
     /// Hash of their values.
     pub print: String,
@@ -54,15 +54,18 @@ impl Intent {
     /// An intent to create `desired`. Fields that are not sent with the create, and fields that Cloudflare does not always
     /// tell, are no part of it.
     pub fn new(at: Timestamp, scope: &str, account: &str, desired: &Desired, rules: FieldRules) -> Self {
-        let fields: Vec<String> = desired
-            .body
-            .keys()
-            .filter(|it| {
-                let left_out = [rules.after_create, rules.untold, rules.write_only];
-                !left_out.iter().any(|fields| fields.contains(&it.as_str()))
-            })
-            .cloned()
-            .collect();
+        let sent = desired.body.iter().filter(|(name, _)| {
+            let left_out = [rules.after_create, rules.untold, rules.write_only];
+            !left_out.iter().any(|fields| fields.contains(&name.as_str()))
+        });
+        let mut fields = Vec::new();
+        for (name, value) in sent {
+            if rules.filled.contains(&name.as_str()) {
+                members(name, value, &mut fields);
+            } else {
+                fields.push(name.clone());
+            }
+        }
         Self {
             from: at,
             at,
@@ -121,13 +124,31 @@ impl Intent {
     }
 }
 
-/// Hash of the named fields. Absent, null, false and empty are one, as in comparisons.
+/// Hash of the named fields and members. Absent, null, false and empty are one, as in comparisons.
 fn print(body: &Map<String, Value>, fields: &[String]) -> String {
     let named: Map<String, Value> = fields
         .iter()
-        .filter_map(|field| Some((field.clone(), pruned(body.get(field)?)?)))
+        .filter_map(|field| Some((field.clone(), pruned(member(body, field)?)?)))
         .collect();
     fingerprint(&Value::Object(named))
+}
+
+/// The paths of all values within `value`, which is at `path`.
+fn members(path: &str, value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                members(&format!("{path}/{name}"), value, found);
+            }
+        }
+        _ => found.push(path.to_owned()),
+    }
+}
+
+fn member<'a>(body: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+    let mut steps = path.split('/');
+    let top = body.get(steps.next()?)?;
+    steps.try_fold(top, |value, step| value.get(step))
 }
 
 fn pruned(value: &Value) -> Option<Value> {
@@ -143,5 +164,49 @@ fn pruned(value: &Value) -> Option<Value> {
             (!kept.is_empty()).then_some(Value::Object(kept))
         }
         other => Some(other.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(value: &Value) -> Map<String, Value> {
+        value.as_object().cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn of_what_cloudflare_fills_up_an_intent_covers_what_is_sent() {
+        let rules = FieldRules {
+            filled: &["logs"],
+            ..FieldRules::default()
+        };
+        let at: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let desired = Desired {
+            body: object(&json!({ "flags": { "a": true }, "logs": { "enabled": true, "to": { "depth": 3 } } })),
+            ..Desired::default()
+        };
+        let intent = Intent::new(at, "scope", "main", &desired, rules);
+        assert_eq!(intent.fields, ["flags", "logs/enabled", "logs/to/depth"]);
+        let made = |body: &Value| {
+            let remote = Remote {
+                body: object(body),
+                created: Some(at),
+                ..Remote::default()
+            };
+            intent.made(&remote, Nature::default(), at)
+        };
+        let filled = json!({ "enabled": true, "to": { "depth": 3, "rate": 1 }, "traces": { "rate": 1 } });
+        assert!(made(&json!({ "flags": { "a": true }, "logs": filled })));
+        assert!(
+            !made(&json!({ "flags": { "a": true, "b": true }, "logs": filled })),
+            "not filled up"
+        );
+        assert!(!made(
+            &json!({ "flags": { "a": true }, "logs": { "enabled": true, "to": { "depth": 4 } } })
+        ));
+        assert!(!made(&json!({ "flags": { "a": true } })));
     }
 }

@@ -49,11 +49,21 @@ pub enum Mutation {
     StatusAlwaysWritten,
     /// Failures are tried again at once.
     BackoffForgotten,
+    /// That a Secret or ConfigMap has changed which a spec reads is nobody's concern.
+    InputsIgnored,
+    /// What others write into a yielded Secret stays.
+    YieldedEditsIgnored,
+    /// An operation that ended is taken for done, however it ended, and the object for what it was to be.
+    OperationEndBelieved,
+    /// An operation is asked for again while one is under way.
+    OperationForgotten,
+    /// Where an object stands among others means nothing.
+    OrderIgnored,
 }
 
 impl Mutation {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 26] = [
         Self::FinalizerDroppedOnError,
         Self::CreateWithoutIntent,
         Self::IntentDroppedEarly,
@@ -75,6 +85,11 @@ impl Mutation {
         Self::TokenKeptForEver,
         Self::StatusAlwaysWritten,
         Self::BackoffForgotten,
+        Self::InputsIgnored,
+        Self::YieldedEditsIgnored,
+        Self::OperationEndBelieved,
+        Self::OperationForgotten,
+        Self::OrderIgnored,
     ];
 }
 

@@ -12,6 +12,7 @@ use crate::{
     collections::Collections,
     index::{CollectionKey, Index, Kinds},
     kind::Position,
+    mutation::{self, Mutation},
     object::{Object, ObjectKey},
     policy::stands_still,
 };
@@ -52,7 +53,11 @@ pub struct Arrangement {
 impl Arrangement {
     /// An arrangement of `members`, which come in the order that they should have.
     pub fn new(members: Vec<Member>) -> Self {
-        let stays = in_order(&members);
+        let stays = if mutation::is(Mutation::OrderIgnored) {
+            vec![true; members.len()]
+        } else {
+            in_order(&members)
+        };
         Self { members, stays }
     }
 

@@ -207,6 +207,9 @@ pub struct FieldRules {
     pub exact: &'static [&'static str],
     /// Fields among `unlisted` whose change leaves that mark as it was: whether they are as the spec asks for, only a read tells.
     pub unmarked: &'static [&'static str],
+    /// Top-level objects to which Cloudflare adds members of its own when it makes the object: an intent covers the members that
+    /// are sent, and not those.
+    pub filled: &'static [&'static str],
 }
 
 impl FieldRules {
@@ -220,6 +223,7 @@ impl FieldRules {
         write_only: &[],
         exact: &[],
         unmarked: &[],
+        filled: &[],
     };
 
     /// Whether the value that is wanted at `path` is what is there.

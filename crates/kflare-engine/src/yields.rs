@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     kind::Kind,
+    mutation::{self, Mutation},
     object::{Object, ObjectKey, SecretKey},
 };
 
@@ -224,6 +225,7 @@ pub(crate) fn is_in_order(secrets: &YieldedSecrets, kind: &dyn Kind, object: &Ob
     if !kind.yields_secrets() {
         return true;
     }
+    let is_ignored = mutation::is(Mutation::YieldedEditsIgnored);
     let Ok(Some(wanted)) = kind.yields(&object.spec.value()) else {
         return true;
     };
@@ -234,7 +236,7 @@ pub(crate) fn is_in_order(secrets: &YieldedSecrets, kind: &dyn Kind, object: &Ob
     seen.is_some_and(|seen| {
         seen.is_of(object)
             && seen.uid == record.seen.uid
-            && seen.resource_version == record.seen.resource_version
+            && (seen.resource_version == record.seen.resource_version || is_ignored)
             && remote_id == Some(&record.seen.object_id)
     })
 }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use kflare_cloudflare::{Transport, TransportError, TransportErrorKind};
-use kflare_sim::{ConnectionReset, Simulator};
+use kflare_sim::{ConnectionReset, SimService, Simulator};
 use tower::{Service, service_fn};
 
 use crate::clock::VirtualClock;
@@ -28,6 +28,7 @@ const NO_CONNECTION_AFTER: Duration = Duration::from_millis(1);
 #[derive(Clone, Debug)]
 pub struct SimTransport {
     simulator: Simulator,
+    service: SimService,
     trace: Trace,
     clock: VirtualClock,
     state: Arc<State>,
@@ -66,6 +67,7 @@ impl SimTransport {
     /// the same time (`kflare_sim::VirtualClock`).
     pub fn new(simulator: Simulator, trace: Trace, clock: VirtualClock) -> Self {
         Self {
+            service: simulator.service(),
             simulator,
             trace,
             clock,
@@ -138,7 +140,7 @@ impl SimTransport {
         if let Some(witness) = self.witness() {
             witness.before(&life, number, &seen);
         }
-        let mut call = self.simulator.service().call(request.map(Full::new));
+        let mut call = self.service.clone().call(request.map(Full::new));
         // The simulator acts on a call when it is first polled and pauses afterwards. So the effect is there now, and
         // neither the end of this life nor a dropped future can undo it.
         let at_once = poll_once(&mut call).await;

@@ -133,10 +133,11 @@ impl Run {
         self.note_yielded(id, &event);
         let Some(state) = self.states.get_mut(id) else { return };
         let (secret, version, deleted) = match event {
-            WatchEvent::Init => return,
+            WatchEvent::Init => return self.context.index().listing_inputs(InputKind::Secret),
             WatchEvent::InitDone => {
                 state.listed = true;
                 state.synced = true;
+                self.miss_inputs(InputKind::Secret);
                 return self.begin_if_ready();
             }
             WatchEvent::Apply(meta) | WatchEvent::InitApply(meta) => {
@@ -196,12 +197,13 @@ impl Run {
             )
         };
         match event {
-            WatchEvent::Init => {}
+            WatchEvent::Init => self.context.index().listing_inputs(InputKind::ConfigMap),
             WatchEvent::InitDone => {
                 if let Some(state) = self.states.get_mut(id) {
                     state.listed = true;
                     state.synced = true;
                 }
+                self.miss_inputs(InputKind::ConfigMap);
                 self.begin_if_ready();
             }
             WatchEvent::Apply(meta) | WatchEvent::InitApply(meta) => {
@@ -214,6 +216,14 @@ impl Run {
     /// A Secret or ConfigMap has another version, or is gone: whoever reads it looks anew.
     fn take_input(&self, key: InputKey, version: Option<String>) {
         let wakes = self.context.index().note_input(key, version);
+        if self.working {
+            self.context.wake_all(wakes);
+        }
+    }
+
+    /// A whole list has come: whoever reads what it did not show looks anew.
+    fn miss_inputs(&self, kind: InputKind) {
+        let wakes = self.context.index().listed_inputs(kind);
         if self.working {
             self.context.wake_all(wakes);
         }

@@ -16,6 +16,7 @@ use crate::{
     clock::whole_seconds,
     errors::{Class, Failure, WriteError, classify},
     kind::{Remote, Site},
+    mutation::{self, Mutation},
     object::{Object, Origin},
     operations::{FIELD, Followed, OVERDUE, OperationWriter, Progress, Started, UnderWay},
     plan::Change,
@@ -43,6 +44,9 @@ impl Pass<'_> {
                 class => return Err(Failure::new(class, error.to_string())),
             },
         };
+        if progress == Progress::Running && mutation::is(Mutation::OperationForgotten) {
+            return Ok(None);
+        }
         if progress == Progress::Running && !self.is_overdue(object, &operation) {
             return Ok(Some(self.report_under_way(object, work, None, &operation).await));
         }
@@ -52,18 +56,26 @@ impl Pass<'_> {
             self.context.collections.wrote(collection, self.kind, id, None);
         }
         let ended = self.context.operations().ended(&object.uid, &operation);
+        let tried = || {
+            let mut contests = self.context.contests();
+            contests.tried(&object.uid, &ended.corrects, Instant::now());
+        };
         if let Progress::Failed(why) = progress {
+            tried();
             let message = format!("Cloudflare did not carry out operation {operation}: {why}");
             return Err(Failure::new(Class::Blocked(Reason::TERMINAL_ERROR), message));
         }
-        if !ended.corrects.is_empty() && ended.rest.is_none() {
-            self.context
-                .contests()
-                .corrected(&object.uid, &ended.corrects, Instant::now());
-        }
+        let Some(rest) = &ended.rest else {
+            if !ended.corrects.is_empty() {
+                let mut contests = self.context.contests();
+                contests.corrected(&object.uid, &ended.corrects, Instant::now());
+            }
+            return Ok(None);
+        };
         let goes_on =
             progress == Progress::Done && ended.generation == object.generation && !prepared_observes(&work.prepared);
-        let (Some(id), Some(rest)) = (id, ended.rest.filter(|_| goes_on)) else {
+        let Some(id) = id.filter(|_| goes_on) else {
+            tried();
             return Ok(None);
         };
         let handle = self.context.collections.handle(collection);
@@ -73,16 +85,20 @@ impl Pass<'_> {
         };
         let resumed = async {
             writer
-                .resume(&work.client, site, &id, &rest)
+                .resume(&work.client, site, &id, rest)
                 .await
                 .map(Started::UnderWay)
         };
-        match self.send(work, &id, resumed).await? {
-            Started::UnderWay(under_way) => {
+        match self.send(work, &id, resumed).await {
+            Ok(Started::UnderWay(under_way)) => {
                 let next = self.begun(object, work, None, under_way, ended.corrects).await;
                 Ok(Some(next))
             }
-            Started::Stored(_) => Ok(None),
+            Ok(Started::Stored(_)) => Ok(None),
+            Err(failed) => {
+                tried();
+                Err(failed.into())
+            }
         }
     }
 

@@ -30,7 +30,7 @@ use crate::{
     observe::{FEW, FRESH, FRESH_ENOUGH, Look, Proof, observe},
     occurrence::Occurrence,
     operations::{Started, UnderWay},
-    plan::{Change, Plan, field_names},
+    plan::{Change, Plan, diff, field_names},
     policy::{Mode, is_paused},
     queue::Priority,
     reason::Reason,
@@ -277,6 +277,16 @@ impl Pass<'_> {
                 remote.body = work.prepared.desired.body.clone();
                 self.report_synced(object, work, &remote, None, Stage::Final).await
             }
+            Plan::Update { id, changes }
+                if mutation::is(Mutation::OperationEndBelieved) && self.kind.operations().is_some() =>
+            {
+                self.change(object, work, id, changes).await?;
+                let Some(mut remote) = observed.recorded.clone() else {
+                    return Ok(Next::Settled);
+                };
+                remote.body = work.prepared.desired.body.clone();
+                self.report_synced(object, work, &remote, None, Stage::Final).await
+            }
             Plan::Update { id, changes } => self.update(object, work, id, changes).await,
             Plan::Replace { id, changes } => {
                 self.write(object, work, Write::Delete { id: id.clone() }).await?;
@@ -318,7 +328,15 @@ impl Pass<'_> {
         } else {
             self.context.contests().forget(&object.uid);
         }
-        let done = self.change(object, work, id, changes).await?;
+        let done = match self.change(object, work, id, changes).await {
+            Ok(done) => done,
+            Err(failure) => {
+                if known {
+                    self.context.contests().tried(&object.uid, changes, Instant::now());
+                }
+                return Err(failure);
+            }
+        };
         let what = changes.iter().map(Change::to_string).collect::<Vec<_>>().join("; ");
         // An operation has corrected something when it has ended well.
         if known && matches!(done, Changed::Stored(_)) {
@@ -333,7 +351,16 @@ impl Pass<'_> {
         }
         let object = self.claim(object, id, None).await?;
         match done {
-            Changed::Stored(remote) => self.report_synced(&object, work, &remote, None, Stage::Final).await,
+            Changed::Stored(remote) => {
+                let left = diff(&work.prepared.desired.body, &remote.body, self.kind.descriptor().fields);
+                let unsent = |it: &Change| changes.iter().all(|sent| sent.path != it.path);
+                let stage = if left.iter().any(unsent) {
+                    Stage::Overtaken
+                } else {
+                    Stage::Final
+                };
+                self.report_synced(&object, work, &remote, None, stage).await
+            }
             Changed::UnderWay(under_way) => {
                 let corrects = if known { changes.to_vec() } else { Vec::new() };
                 Ok(self.begun(&object, work, None, under_way, corrects).await)

@@ -36,6 +36,8 @@ pub(super) enum Stage {
     Created,
     /// All that was to be written is written.
     Final,
+    /// The same, and fields that were not written, because they were right, are not any more: somebody else was quick.
+    Overtaken,
 }
 
 impl Pass<'_> {
@@ -49,7 +51,7 @@ impl Pass<'_> {
     ) -> Result<Next, Failure> {
         let descriptor = self.kind.descriptor();
         let left = diff(&work.prepared.desired.body, &remote.body, descriptor.fields);
-        let kept = if left.is_empty() && stage == Stage::Final {
+        let kept = if left.is_empty() && stage != Stage::Created {
             match self.keep_yield(object, work, remote).await? {
                 Kept::InOrder(fields) => fields,
                 Kept::Contested { fields, until } => return Ok(self.report_contested(object, &fields, until).await),
@@ -65,6 +67,11 @@ impl Pass<'_> {
             let message = format!("created; still to be set: {}", field_names(&left));
             let next = Next::Retry(Class::StoreConflict);
             return Ok(draft.write(&Ready::no(Reason::CREATED, message), next).await);
+        }
+        if !left.is_empty() && stage == Stage::Overtaken {
+            let message = format!("changed by somebody else meanwhile: {}", field_names(&left));
+            let next = Next::Retry(Class::Transient);
+            return Ok(draft.write(&Ready::no(Reason::API_ERROR, message), next).await);
         }
         if !left.is_empty() {
             // Recorded all the same, so that the object is not lost; but it is not what the spec asks for.

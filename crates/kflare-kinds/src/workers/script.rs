@@ -58,6 +58,7 @@ impl ScriptAdapter {
                     write_only: &[CONTENT],
                     secret: &[CONTENT],
                     unmarked: &[SCHEDULES, WORKERS_DEV],
+                    filled: &["observability"],
                     ..FieldRules::default()
                 },
                 ..KindDescriptor::new("WorkerScript", "workerscripts", "WorkerScript", "worker_scripts")

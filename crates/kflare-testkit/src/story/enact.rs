@@ -11,9 +11,10 @@ use tokio::time::sleep;
 
 use super::act::{Act, ApiFault, Cut, Target};
 use super::cast::Replica;
-use super::ledger::{identity, replica_name, text};
+use super::identity::{identity, text};
+use super::ledger::replica_name;
 use super::perform::{KINDS, Stage, base64, unbase64};
-use super::stores;
+use super::{lists, rulesets, stores, workers};
 use crate::memory_api::{Fault, FaultRule, ObjectId, RequestInfo, Symptom, WatchCut};
 use crate::simulation::NAMESPACE;
 
@@ -113,6 +114,26 @@ impl Stage {
                 self.ledger
                     .foreign(|cloudflare| stores::meddle(cloudflare, *pick, *number));
             }
+            Act::ForeignRules { zone, phase, edit } => self
+                .ledger
+                .foreign(|cloudflare| rulesets::meddle(cloudflare, zone, *phase, edit)),
+            Act::ForeignList { name, edit } => self.ledger.foreign(|cloudflare| lists::meddle(cloudflare, name, edit)),
+            Act::ForeignTransforms { zone, body } => self.ledger.foreign(|cloudflare| {
+                if let Some(body) = body.as_object() {
+                    drop(cloudflare.foreign_patch_managed_transforms(zone, body));
+                }
+            }),
+            Act::WriteInput {
+                cluster,
+                kind,
+                name,
+                key,
+                value,
+            } => {
+                if let Some(world) = self.clusters.get(*cluster) {
+                    workers::write_input(world, *kind, name, key, value.as_deref());
+                }
+            }
             Act::ForeignDeleteTunnel { name } => self.ledger.foreign(|cloudflare| {
                 for tunnel in super::tunnels::live(cloudflare) {
                     if tunnel["name"] == *name {
@@ -163,9 +184,9 @@ impl Stage {
                     request.life.starts_with(&prefix)
                 });
                 if let Some(world) = self.clusters.get(*cluster) {
-                    let ours = KINDS.map(|plural| format!("{plural}.{}", names::GROUP));
-                    for resource in ours.iter().map(String::as_str).chain(["secrets", "namespaces"]) {
-                        world.api.cut_watches(resource, WatchCut::ConnectionReset);
+                    let ours = KINDS.iter().map(|plural| format!("{plural}.{}", names::GROUP));
+                    for resource in ours.chain(["secrets", "configmaps", "namespaces"].map(str::to_owned)) {
+                        world.api.cut_watches(&resource, WatchCut::ConnectionReset);
                     }
                 }
             }

@@ -14,8 +14,10 @@ use super::act::{Setting, Story};
 use super::after;
 use super::cast::Replica;
 use super::enact::set;
-use super::ledger::{Ledger, target_of, text};
+use super::identity::{target_of, text};
+use super::ledger::Ledger;
 use super::rule::{Rule, Violation};
+use super::rulesets;
 use super::stores;
 use crate::memory_api::{MemoryApiConfig, ObjectId, WatchCut};
 use crate::simulation::{ACCOUNT_ID, World, everything, on_paused_clock};
@@ -267,7 +269,20 @@ impl Stage {
                 let stores = stores::KINDS.iter();
                 let stores =
                     stores.map(|(_, plural)| 4 * world.api.list(&format!("{plural}.{}", names::GROUP)).len() + 1);
-                world.api.list("dnsrecords.kflare.dev").len() + 12 + stores.sum::<usize>()
+                let all = KINDS
+                    .iter()
+                    .flat_map(|plural| world.api.list(&format!("{plural}.{}", names::GROUP)));
+                let others = all.map(|resource| match resource["kind"].as_str() {
+                    // The list and all that it does not tell.
+                    Some("WorkerScript") => 6,
+                    // The list, itself, its items.
+                    Some("IPList") => 4,
+                    Some("WorkerRoute" | "ManagedTransform") => 2,
+                    // At most one entry point a rule.
+                    _ => usize::from(rulesets::is_rule(&resource)),
+                });
+                let records = world.api.list("dnsrecords.kflare.dev").len();
+                records + 12 + stores.sum::<usize>() + others.sum::<usize>()
             })
             .sum();
         let mut allowed = (checks_within(QUIET, usual) + 2) * objects;
@@ -336,9 +351,15 @@ impl Stage {
                     .api
                     .delete(&ObjectId::namespaced::<Secret>("kflare-system", "token")),
             );
+            super::workers::delete_inputs(world);
             world.note("users delete everything");
         }
         sleep(Duration::from_hours(1)).await;
+        // Rules that stay keep the lists that they name; somebody takes them away.
+        if rulesets::name_lists(&self.ledger.holdings().rules) {
+            self.ledger.foreign(rulesets::delete_those_that_name_lists);
+            sleep(Duration::from_hours(1)).await;
+        }
     }
 }
 
@@ -348,7 +369,7 @@ fn checks_within(time: Duration, interval: Duration) -> usize {
 }
 
 /// The kinds of stories, by plural.
-pub(super) const KINDS: [&str; 9] = [
+pub(super) const KINDS: [&str; 21] = [
     "cloudflareaccounts",
     "zones",
     "dnsrecords",
@@ -358,6 +379,18 @@ pub(super) const KINDS: [&str; 9] = [
     "queues",
     "tunnels",
     "tunnelconfigurations",
+    "wafcustomrules",
+    "ratelimitrules",
+    "managedrulesets",
+    "transformrules",
+    "redirectrules",
+    "cacherules",
+    "configurationrules",
+    "originrules",
+    "iplists",
+    "managedtransforms",
+    "workerscripts",
+    "workerroutes",
 ];
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

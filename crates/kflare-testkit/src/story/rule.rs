@@ -20,6 +20,8 @@ pub enum Rule {
     InUse,
     /// Nobody fights over a field.
     Contest,
+    /// No change is asked for while one that was accepted is under way.
+    Operations,
     /// The call budget is kept, and silence after a 429.
     Budget,
     /// What is Ready is at Cloudflare as the spec has it, and what is not gives a reason that is true.

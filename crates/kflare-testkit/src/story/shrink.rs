@@ -98,6 +98,8 @@ fn cluster(act: &Act) -> usize {
         | Act::Annotate { cluster, .. }
         | Act::Label { cluster, .. }
         | Act::Delete { cluster, .. }
+        | Act::WriteInput { cluster, .. }
+        | Act::SpoilSecret { cluster, .. }
         | Act::RotateToken { cluster, .. }
         | Act::ApiFails { cluster, .. }
         | Act::Isolate { cluster, .. }

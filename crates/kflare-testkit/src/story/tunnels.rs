@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Map, Value, json};
 
 use super::act::{Act, Step, Target};
-use super::ledger::{recorded_id, text};
+use super::identity::{recorded_id, text};
 use super::perform::unbase64;
 use super::vocabulary::DOMAINS;
 use crate::simulation::{NAMESPACE, World};
@@ -148,7 +148,7 @@ pub(super) fn live(cloudflare: &Simulator) -> Vec<Value> {
 
 /// Why a Tunnel or a TunnelConfiguration that says it is Ready is not; none if it is.
 pub(super) fn why_not(world: &World, resource: &Value, tunnels: &[Value]) -> Option<String> {
-    let id = recorded_id(resource)?;
+    let id = &recorded_id(resource)?;
     let Some(tunnel) = tunnels.iter().find(|tunnel| tunnel["id"] == *id) else {
         return Some("its tunnel does not exist".to_owned());
     };

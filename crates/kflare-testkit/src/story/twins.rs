@@ -7,7 +7,8 @@ use kflare_api::names;
 use serde_json::Value;
 
 use super::act::Setting;
-use super::ledger::{Holdings, identity, remote_identity};
+use super::holdings::Holdings;
+use super::identity::{identity, remote_identity};
 use super::perform::KINDS;
 use super::wanted::{differences, wanted};
 use crate::simulation::World;

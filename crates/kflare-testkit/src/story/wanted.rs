@@ -5,7 +5,8 @@ use kflare_sim::{AccountSeed, Plan, Seed, SimConfig, Simulator, ZoneSeed};
 use serde_json::{Value, json};
 
 use super::act::Setting;
-use super::ledger::{Holdings, domain_of, text};
+use super::holdings::Holdings;
+use super::identity::{domain_of, text};
 use super::vocabulary::{body, snake_case};
 use crate::memory_api::ObjectId;
 use crate::simulation::{NAMESPACE, World};
@@ -14,12 +15,7 @@ use crate::simulation::{NAMESPACE, World};
 pub fn wanted(clusters: &[World], setting: &Setting, holdings: &Holdings, resource: &Value) -> Result<Value, String> {
     let domain = domain_of(resource);
     let zone = holdings.zones.values().find(|zone| text(&zone["name"]) == domain);
-    let plan = zone.map_or(Plan::Free, |zone| match zone["plan"]["legacy_id"].as_str() {
-        Some("pro") => Plan::Pro,
-        Some("business") => Plan::Business,
-        Some("enterprise") => Plan::Enterprise,
-        _ => Plan::Free,
-    });
+    let plan = zone.map_or(Plan::Free, plan_of);
     let simulator = Simulator::new(SimConfig {
         quirks: setting.quirks(),
         ..SimConfig::default()
@@ -49,6 +45,16 @@ pub fn wanted(clusters: &[World], setting: &Setting, holdings: &Holdings, resour
     simulator
         .foreign_create(&domain, &body)
         .map_err(|refusal| format!("{refusal:?}"))
+}
+
+/// The plan of a zone as Cloudflare shows it.
+pub fn plan_of(zone: &Value) -> Plan {
+    match zone["plan"]["legacy_id"].as_str() {
+        Some("pro") => Plan::Pro,
+        Some("business") => Plan::Business,
+        Some("enterprise") => Plan::Enterprise,
+        _ => Plan::Free,
+    }
 }
 
 /// The fields in which a record is not what is wanted. Settings and priorities that a spec does not name are left alone.

@@ -1,9 +1,11 @@
 //! Somebody who changes a field back again and again is noticed, named, and not fought. Field case 130.
 
-use kflare_sim::Plan;
+use kflare_api::names;
+use kflare_sim::{FaultMatch, Plan};
+use kflare_testkit::simulation::{ACCOUNT_ID, NAMESPACE};
 use serde_json::json;
 
-use crate::stage::{HOUR, MINUTE, play_in_zone};
+use crate::stage::{HOUR, MINUTE, play_in_zone, status};
 
 /// Changes the TTL back a minute after each correction, for so long; when the corrections came, in minutes.
 // Field case 130.
@@ -92,5 +94,51 @@ fn a_contest_ends_when_the_user_gives_in() {
         let since = stage.since(&mark);
         assert_eq!(since.cloudflare_writes().len(), 1, "{:#?}", since.cloudflare_writes());
         assert!(stage.status(&id)["contested"].is_null());
+    });
+}
+
+/// A correction that takes several calls and fails half-way counts for what it has put right.
+#[test]
+fn what_was_put_right_before_a_correction_failed_is_fought_over_too() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let id = stage.create(json!({
+            "apiVersion": names::API_VERSION, "kind": "IPList",
+            "metadata": { "name": "office", "namespace": NAMESPACE },
+            "spec": {
+                "accountRef": { "name": "main" }, "name": "office", "description": "ours",
+                "items": [{ "ip": "192.0.2.1" }, { "ip": "192.0.2.2" }],
+            },
+        }));
+        stage.ready(std::slice::from_ref(&id)).await;
+        // The description is written before the items, which are never taken.
+        let items = "/accounts/{account_id}/rules/lists/{list_id}/items";
+        stage.fault(FaultMatch::route("POST", items), status(500, 10_000));
+        let cloudflare = &stage.cloudflare;
+        cloudflare
+            .foreign_remove_list_item(ACCOUNT_ID, "office", "192.0.2.1")
+            .unwrap();
+        let describe = || {
+            cloudflare
+                .foreign_describe_list(ACCOUNT_ID, "office", "theirs")
+                .unwrap();
+        };
+        let mark = stage.mark();
+        let described = || {
+            let since = stage.since(&mark);
+            let writes = since.cloudflare_writes().into_iter();
+            writes.filter(|call| call.method == "PUT").count()
+        };
+        let mut minutes = 0;
+        while stage.user.ready(&id).1 != "Contested" {
+            assert!(minutes < 180, "{} corrections: {}", described(), stage.explain(&id));
+            describe();
+            stage.rest(MINUTE).await;
+            minutes += 1;
+        }
+        assert_eq!(described(), 3);
+        assert_eq!(stage.status(&id)["contested"]["fields"], json!(["description"]));
+        describe();
+        stage.rest(15 * MINUTE).await;
+        assert_eq!(described(), 3, "{}", stage.explain(&id));
     });
 }

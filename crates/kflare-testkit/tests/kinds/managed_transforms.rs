@@ -1,7 +1,9 @@
 //! Managed transforms: one configuration a zone, and what it does not list keeps its state.
 
+use std::time::Duration;
+
 use kflare_api::names;
-use kflare_sim::Plan;
+use kflare_sim::{Fault, FaultMatch, Plan};
 use kflare_testkit::memory_api::ObjectId;
 use kflare_testkit::simulation::NAMESPACE;
 use serde_json::{Value, json};
@@ -9,6 +11,8 @@ use serde_json::{Value, json};
 use crate::stage::{
     DOMAIN, HOUR, MINUTE, Stage, ZONE, adopting, annotated, in_namespace, object, play_in_zone, zone, zone_id,
 };
+
+const SECOND: Duration = Duration::from_secs(1);
 
 const LOCATION: &str = "add_visitor_location_headers";
 const SECURITY: &str = "add_security_headers";
@@ -86,6 +90,30 @@ fn drift_of_what_is_listed_is_corrected_and_the_rest_is_left_alone() {
             .until("said so", |stage| stage.told(&id, "DriftCorrected", &[SECURITY]))
             .await;
         assert!(!stage.told(&id, "DriftCorrected", &[POWERED_BY]));
+    });
+}
+
+// Found by a story: what had been right when it was looked at counted as not taken by Cloudflare, for a day.
+#[test]
+fn what_somebody_changes_between_look_and_write_is_put_right_soon() {
+    play_in_zone(Plan::Free, |stage| async move {
+        let id = stage.create(manifest("mt", false, false));
+        stage.ready(one(&id)).await;
+        let slow = FaultMatch::route("GET", "/zones/{zone_id}/managed_headers");
+        stage.fault_times(slow, Fault::Delay { ms: 5_000 }, 1);
+        let security = json!([{ "id": SECURITY, "enabled": true }]);
+        stage
+            .user
+            .edit_spec(&id, &json!({ "managedResponseHeaders": security }));
+        stage.rest(2 * SECOND).await;
+        let body = json!({ "managed_request_headers": [{ "id": LOCATION, "enabled": true }] });
+        stage
+            .cloudflare
+            .foreign_patch_managed_transforms(DOMAIN, object(&body))
+            .unwrap();
+        stage.rest(MINUTE).await;
+        assert_eq!(on(&stage), [SECURITY]);
+        stage.ready(one(&id)).await;
     });
 }
 

@@ -1,7 +1,10 @@
 //! Secrets and ConfigMaps that specs read: missing, there, changed, changed while nobody looked, and never told.
 
 use kflare_sim::Plan;
-use kflare_testkit::{memory_api::ObjectId, simulation::ControllerOptions};
+use kflare_testkit::{
+    memory_api::{ObjectId, WatchCut},
+    simulation::ControllerOptions,
+};
 use serde_json::{Value, json};
 
 use crate::stage::{DOMAIN, HOUR, MINUTE, Stage, ZONE, annotated, play, play_in_zone, status, zone_id};
@@ -44,6 +47,35 @@ fn what_is_missing_is_waited_for_and_noticed_at_once() {
         stage.user.edit(&map, |map| map["data"]["index.js"] = json!(CODE));
         stage.ready(&[from_map]).await;
         assert_eq!(stored(&stage, "mapped").unwrap()["modules"][0]["body"]["text"], CODE);
+    });
+}
+
+// Found by a story: that was noticed only where kflare had seen an earlier change of it.
+#[test]
+fn what_was_there_first_and_goes_is_missed_also_when_no_watch_tells() {
+    play_in_zone(Plan::Free, |stage| async move {
+        let keys_id = stage.create(keys("first"));
+        let map = stage.create(config_map("code", json!({ "index.js": CODE }), json!({})));
+        let mut spec = bound();
+        spec["script"] = Value::Null;
+        spec["scriptConfigMapRef"] = json!({ "name": "code", "key": "index.js" });
+        let id = stage.create(worker("web", spec));
+        stage.ready(std::slice::from_ref(&id)).await;
+        stage.user.delete(&keys_id);
+        stage.says(&id, "False", "SecretNotFound").await;
+        stage.create(keys("first"));
+        stage.ready(std::slice::from_ref(&id)).await;
+        for (gone, resource, reason) in [
+            (keys_id, "secrets", "SecretNotFound"),
+            (map, "configmaps", "ConfigMapNotFound"),
+        ] {
+            stage.user.delete(&gone);
+            stage.world.api.compact();
+            stage.world.api.cut_watches(resource, WatchCut::Gone);
+            stage.says(&id, "False", reason).await;
+            stage.create(keys("first"));
+            stage.rest(MINUTE).await;
+        }
     });
 }
 

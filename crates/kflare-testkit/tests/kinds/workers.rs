@@ -461,7 +461,9 @@ fn a_lost_reply_is_found_again() {
         let lost = Fault::DropAfter { dropped: None };
         stage.fault_times(FaultMatch::route("PUT", route), lost, 1);
         let mark = stage.mark();
-        let id = stage.create(worker("web", json!({ "compatibilityDate": "2026-01-31" })));
+        // Of what is observed Cloudflare says more than it was told (found by a story).
+        let spec = json!({ "compatibilityDate": "2026-01-31", "observability": { "enabled": true } });
+        let id = stage.create(worker("web", spec));
         stage.ready(std::slice::from_ref(&id)).await;
         assert!(uploads(&stage, &mark) <= 2);
         stage.user.delete(&id);

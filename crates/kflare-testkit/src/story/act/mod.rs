@@ -1,10 +1,16 @@
 //! What can happen in a story: what users do in the cluster, what others do in the account, and what breaks.
 
+mod edits;
+mod mishaps;
+
 use std::fmt;
 
-use kflare_sim::{FlagsForm, ParamsForm, Plan, Quirks, SettingsForm, TxtForm};
+use kflare_sim::{FlagsForm, ParamsForm, Phase, Plan, Quirks, SettingsForm, TxtForm};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use edits::{InputKind, ListEdit, RuleEdit};
+pub use mishaps::{ApiFault, Cut, KillPoint};
 
 /// A world, and what happens in it. Data: it can be shrunk, stored and played again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -170,6 +176,42 @@ pub enum Act {
         /// Decides what is done.
         number: u64,
     },
+    /// Somebody changes the rules of a phase, whoever made them.
+    ForeignRules {
+        /// The domain.
+        zone: String,
+        /// The phase.
+        phase: Phase,
+        /// How.
+        edit: RuleEdit,
+    },
+    /// Somebody does something to a list, whoever made it.
+    ForeignList {
+        /// The name of the list.
+        name: String,
+        /// What.
+        edit: ListEdit,
+    },
+    /// Somebody turns managed transforms on and off.
+    ForeignTransforms {
+        /// The domain.
+        zone: String,
+        /// The request body.
+        body: Value,
+    },
+    /// A user writes what a spec reads into a Secret or ConfigMap, or deletes that.
+    WriteInput {
+        /// In which cluster.
+        cluster: usize,
+        /// Which of the two.
+        kind: InputKind,
+        /// Its name.
+        name: String,
+        /// The key.
+        key: String,
+        /// The value; none deletes the Secret or ConfigMap.
+        value: Option<String>,
+    },
     /// Somebody deletes a tunnel.
     ForeignDeleteTunnel {
         /// Its name.
@@ -257,54 +299,6 @@ pub struct Target {
     pub kind: String,
     /// Its name.
     pub name: String,
-}
-
-/// How a request to the API server goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ApiFault {
-    /// 500.
-    ServerError,
-    /// 429.
-    TooManyRequests,
-    /// 409, whatever the version.
-    Conflict,
-    /// It never arrives, and nothing is heard of it.
-    LostRequest,
-    /// It has its effect, and nothing is heard of it.
-    LostReply,
-    /// It has its effect, and the connection breaks.
-    BrokenReply,
-    /// It takes five seconds.
-    Slow,
-}
-
-/// How a watch ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cut {
-    /// After a complete event.
-    Clean,
-    /// In the middle of a line.
-    HalfLine,
-    /// With a broken connection.
-    Reset,
-    /// With 410.
-    Gone,
-}
-
-/// When a replica dies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum KillPoint {
-    /// At once.
-    Now,
-    /// Restarted at once, the new process dies at its n-th request through any seam, which has no effect.
-    BeforeRequest(u64),
-    /// Restarted at once, the new process dies right after its n-th request had its effect.
-    AfterRequest(u64),
-    /// Restarted at once, the new process dies at its n-th poll: at any await.
-    AtPoll(u64),
 }
 
 impl fmt::Display for Story {

@@ -1,17 +1,19 @@
 //! Makes a story up from a seed.
 
+mod faults;
+mod setting;
+
 use std::str::FromStr;
 
 use kflare_api::{RecordType, names};
-use kflare_sim::{Dropped, Fault, FaultMatch, FaultSpec, Plan, Totals};
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Map, Value, json};
 
-use super::act::{Act, ApiFault, Cut, KillPoint, Setting, Step, Story, Target};
-use super::perform::KINDS;
-use super::stores;
+use super::act::{Act, Setting, Step, Story, Target};
 use super::vocabulary::{self, DOMAINS};
+use super::{lists, rulesets, stores, transforms, workers};
 use crate::simulation::NAMESPACE;
+use setting::setting;
 
 const SECOND: u64 = 1000;
 const MINUTE: u64 = 60 * SECOND;
@@ -30,6 +32,17 @@ pub fn story(seed: u64) -> Story {
     author.kills();
     let (stores, last) = stores::acts(seed, &author.setting, author.length_ms);
     author.steps.extend(stores);
+    author.encore.extend(last);
+    let (lists, names) = lists::steps(seed, &author.setting, author.length_ms);
+    author.steps.extend(lists);
+    author
+        .steps
+        .extend(transforms::steps(seed, &author.setting, author.length_ms));
+    author
+        .steps
+        .extend(workers::steps(seed, &author.setting, author.length_ms));
+    let (rules, last) = rulesets::acts(seed, &author.setting, author.length_ms, &names);
+    author.steps.extend(rules);
     author.encore.extend(last);
     let mut steps = author.steps;
     steps.extend(super::tunnels::steps(seed, author.setting.clusters, author.length_ms));
@@ -377,181 +390,6 @@ impl Author {
                 },
             );
         }
-    }
-
-    fn faults(&mut self) {
-        for _ in 0..self.rng.random_range(0..7) {
-            let at = self.early();
-            let for_ms = self.rng.random_range(1..180) * SECOND;
-            let cluster = self.rng.random_range(0..self.setting.clusters);
-            let act = match self.rng.random_range(0..10) {
-                0..=4 => Act::CloudflareFails {
-                    fault: cloudflare_fault(&mut self.rng),
-                    for_ms,
-                },
-                5 => Act::CloudflareOutage { for_ms },
-                6 | 7 => Act::ApiFails {
-                    cluster,
-                    how: *API_FAULTS.choose(&mut self.rng).unwrap_or(&ApiFault::ServerError),
-                    percent: self.rng.random_range(5..60),
-                    for_ms,
-                },
-                8 => Act::CutWatches {
-                    cluster,
-                    resource: match KINDS.get(self.rng.random_range(0..=KINDS.len())) {
-                        Some(plural) => format!("{plural}.{}", names::GROUP),
-                        None => "secrets".to_owned(),
-                    },
-                    cut: *CUTS.choose(&mut self.rng).unwrap_or(&Cut::Clean),
-                },
-                _ => Act::Compact { cluster },
-            };
-            self.at(at, act);
-        }
-    }
-
-    fn kills(&mut self) {
-        for _ in 0..self.rng.random_range(0..6) {
-            let at = self.early();
-            let cluster = self.rng.random_range(0..self.setting.clusters);
-            let replica = self.rng.random_range(0..self.setting.replicas);
-            let down_ms = self.rng.random_range(0..40_000);
-            let when = match self.rng.random_range(0..8) {
-                0 => KillPoint::Now,
-                1..=2 => KillPoint::BeforeRequest(self.rng.random_range(1..80)),
-                3..=5 => KillPoint::AfterRequest(self.rng.random_range(1..80)),
-                _ => KillPoint::AtPoll(self.rng.random_range(1..600)),
-            };
-            let act = match self.rng.random_range(0..10) {
-                0 => Act::Restart {
-                    cluster,
-                    replica,
-                    down_ms,
-                },
-                1 | 2 if self.setting.lease => Act::Isolate {
-                    cluster,
-                    replica,
-                    for_ms: self.rng.random_range(1..40) * SECOND,
-                },
-                _ => Act::Kill {
-                    cluster,
-                    replica,
-                    when,
-                    down_ms,
-                },
-            };
-            self.at(at, act);
-        }
-    }
-}
-
-const CUTS: [Cut; 4] = [Cut::Clean, Cut::HalfLine, Cut::Reset, Cut::Gone];
-const API_FAULTS: [ApiFault; 7] = [
-    ApiFault::ServerError,
-    ApiFault::TooManyRequests,
-    ApiFault::Conflict,
-    ApiFault::LostRequest,
-    ApiFault::LostReply,
-    ApiFault::BrokenReply,
-    ApiFault::Slow,
-];
-
-fn setting(rng: &mut StdRng) -> Setting {
-    let clusters = if rng.random_bool(0.25) { 2 } else { 1 };
-    let replicas = if rng.random_bool(0.3) { 2 } else { 1 };
-    let existing_zones = DOMAINS
-        .iter()
-        .filter(|_| rng.random_bool(0.4))
-        .map(|it| (*it).to_owned())
-        .collect();
-    let pick = |rng: &mut StdRng| rng.random_range(0..3);
-    Setting {
-        clusters,
-        replicas,
-        lease: replicas > 1 || rng.random_bool(0.3),
-        drift_minutes: rng.random_range(2..15),
-        existing_zones,
-        plan: *[Plan::Free, Plan::Pro, Plan::Enterprise]
-            .choose(rng)
-            .unwrap_or(&Plan::Free),
-        txt: [
-            kflare_sim::TxtForm::Quoted,
-            kflare_sim::TxtForm::Bare,
-            kflare_sim::TxtForm::AsSent,
-        ][pick(rng)],
-        settings: [
-            kflare_sim::SettingsForm::Empty,
-            kflare_sim::SettingsForm::False,
-            kflare_sim::SettingsForm::Null,
-        ][pick(rng)],
-        caa_flags: [
-            kflare_sim::FlagsForm::Integer,
-            kflare_sim::FlagsForm::Float,
-            kflare_sim::FlagsForm::String,
-        ][pick(rng)],
-        svcb_params: [kflare_sim::ParamsForm::AsSent, kflare_sim::ParamsForm::SortedQuoted][pick(rng) / 2],
-        event_delay_ms: *[5, 200, 5000].choose(rng).unwrap_or(&5),
-        latency_ms: *[30, 200, 3000].choose(rng).unwrap_or(&200),
-        restless_watches: rng.random_bool(0.2),
-        account_token: rng.random_bool(0.5),
-    }
-}
-
-const RECORDS: &str = "/zones/{zone_id}/dns_records";
-
-fn cloudflare_fault(rng: &mut StdRng) -> FaultSpec {
-    let dropped = [Some(Dropped::Hang), Some(Dropped::Reset)][rng.random_range(0..2)];
-    let fault = match rng.random_range(0..13) {
-        0 => Fault::RateLimited {
-            retry_after: Some(rng.random_range(1..120)),
-        },
-        1 => Fault::RateLimited { retry_after: None },
-        2 => Fault::Status {
-            status: 500,
-            code: 10_000,
-            message: "Internal error".to_owned(),
-        },
-        3 => Fault::Status {
-            status: 503,
-            code: 10_001,
-            message: "Service unavailable".to_owned(),
-        },
-        4 => Fault::Html {
-            status: 502,
-            body: "<html>bad gateway</html>".to_owned(),
-        },
-        5 => Fault::Delay {
-            ms: rng.random_range(1..60_000),
-        },
-        6 => Fault::DropBefore { dropped },
-        7 | 8 => Fault::DropAfter { dropped },
-        9 => Fault::Truncate {
-            bytes: rng.random_range(0..300),
-        },
-        10 => Fault::StaleList {
-            seconds: Some(rng.random_range(1..600)),
-            mark: None,
-        },
-        11 => Fault::EmptyList {
-            totals: [Totals::Zero, Totals::True][rng.random_range(0..2)],
-        },
-        _ => Fault::Html {
-            status: 200,
-            body: "{\"success\": tr".to_owned(),
-        },
-    };
-    let matches = match rng.random_range(0..6) {
-        0 => FaultMatch::route("POST", RECORDS),
-        1 => FaultMatch::route("POST", "/zones/{zone_id}/dns_records/batch"),
-        2 => FaultMatch::route("GET", RECORDS),
-        3 => FaultMatch::path("DELETE", "."),
-        _ => FaultMatch::any(),
-    };
-    let spec = FaultSpec::new(matches, fault);
-    match rng.random_range(0..3) {
-        0 => spec.times(rng.random_range(1..4)).skip(rng.random_range(0..4)),
-        1 => spec,
-        _ => spec.probability(f64::from(rng.random_range(5..80)) / 100.0),
     }
 }
 
