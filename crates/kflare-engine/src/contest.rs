@@ -135,17 +135,15 @@ impl Contests {
         }
     }
 
-    /// The remote object was found as it should be. A contest is over once that is so for longer than its last pause; what was
-    /// put right within the hour counts when another begins.
+    /// The remote object was found as it should be. A contest is over once that is so for longer than its last pause.
     pub fn at_rest(&mut self, uid: &str, now: Instant) {
-        let Some(contest) = self.0.get_mut(uid) else { return };
-        contest.settle(&[]);
-        let last = contest.corrections.values().filter_map(|times| times.back()).max();
-        let rest = last.map_or(Duration::MAX, |last| now.duration_since(*last));
-        if contest.hold.as_ref().is_some_and(|hold| rest > hold.pause) {
-            contest.hold = None;
-        }
-        if contest.hold.is_none() && rest > WINDOW {
+        let over = self.0.get_mut(uid).is_some_and(|contest| {
+            contest.settle(&[]);
+            let last = contest.corrections.values().filter_map(|times| times.back()).max();
+            let pause = contest.hold.as_ref().map_or(WINDOW, |hold| hold.pause);
+            last.is_none_or(|last| now.duration_since(*last) > pause)
+        });
+        if over {
             self.0.remove(uid);
         }
     }
@@ -205,24 +203,6 @@ mod tests {
         ));
         contests.at_rest("u", now + 2 * FIRST + Duration::from_secs(1));
         assert_eq!(contests.rule("u", &ttl(), now + 3 * FIRST), Ruling::Correct);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn whoever_rests_for_less_than_an_hour_begins_where_it_left_off() {
-        let mut contests = Contests::default();
-        let start = Instant::now();
-        for _ in 0..3 {
-            contests.corrected("u", &ttl(), start);
-        }
-        assert!(matches!(contests.rule("u", &ttl(), start), Ruling::Hold { .. }));
-        let later = start + FIRST + Duration::from_secs(1);
-        contests.at_rest("u", later);
-        assert!(
-            matches!(contests.rule("u", &ttl(), later), Ruling::Hold { until, .. } if until == later + FIRST),
-            "a fourth correction within the hour"
-        );
-        contests.at_rest("u", start + WINDOW + Duration::from_secs(1));
-        assert_eq!(contests.size(), 0);
     }
 
     #[tokio::test(start_paused = true)]
