@@ -25,11 +25,6 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// glibc's allocator keeps what a flood of changes once needed; this one gives it back, as that of musl does.
-#[cfg(target_env = "gnu")]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
