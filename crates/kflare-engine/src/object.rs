@@ -261,7 +261,7 @@ mod tests {
 
     use super::*;
 
-    fn origin(annotations: Value, status: Value) -> Option<Origin> {
+    fn origin(annotations: &Value, status: &Value) -> Option<Origin> {
         let object = json!({ "metadata": { "name": "a", "uid": "u", "annotations": annotations }, "status": status });
         let object = Object::from_dynamic("Thing", serde_json::from_value(object).unwrap()).unwrap();
         object.recorded(Some("thingID")).origin
@@ -271,15 +271,15 @@ mod tests {
     fn what_an_earlier_kflare_recorded_was_made_by_it_unless_it_is_marked_as_adopted() {
         let recorded = json!({ "cloudflareMetadata": { "thingID": "1" } });
         let marked = json!({ names::ADOPTED: "true" });
-        assert_eq!(origin(json!({}), recorded.clone()), Some(Origin::Created));
-        assert_eq!(origin(marked.clone(), recorded), Some(Origin::Adopted));
+        assert_eq!(origin(&json!({}), &recorded), Some(Origin::Created));
+        assert_eq!(origin(&marked, &recorded), Some(Origin::Adopted));
         // The mark alone says nothing of an object.
-        assert_eq!(origin(marked.clone(), json!({})), None);
+        assert_eq!(origin(&marked, &json!({})), None);
         // What is recorded now is recorded in full; a mark that somebody set changes nothing.
         let ownership = json!({ "cloudflareMetadata": { "thingID": "1" }, "ownership": { "origin": "created" } });
-        assert_eq!(origin(marked.clone(), ownership), Some(Origin::Created));
+        assert_eq!(origin(&marked, &ownership), Some(Origin::Created));
         // Where that cannot be told, deleting the resource keeps the object.
         let unknown = json!({ "cloudflareMetadata": { "thingID": "1" }, "ownership": { "origin": "found" } });
-        assert_eq!(origin(marked, unknown), None);
+        assert_eq!(origin(&marked, &unknown), None);
     }
 }
