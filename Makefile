@@ -41,6 +41,10 @@ chart: ## The Helm chart on a real API server: rendered, installed, run with its
 migration: ## Resources of every kind moved to another cluster, as docs/migration.md has it (half a minute)
 	@hack/migration
 
+.PHONY: sizing
+sizing: ## What a controller takes as the cluster grows: the table of docs/deploy.md (four minutes, after the build)
+	@hack/sizing
+
 .PHONY: image
 image: ## The container image, without Docker: built, assembled twice, unpacked, run once
 	@hack/image

@@ -2,7 +2,7 @@
 //!
 //! Ends with 1 when a figure is above a bound that it must keep, or cannot be taken.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -25,6 +25,11 @@ enum Part {
     Flood,
     /// Memory, processor time and real seconds of a controller process
     Processes {
+        /// The kflare program, built for release
+        program: PathBuf,
+    },
+    /// What a controller process takes as the cluster grows, as rows of a table
+    Sizing {
         /// The kflare program, built for release
         program: PathBuf,
     },
@@ -83,11 +88,12 @@ fn main() -> anyhow::Result<ExitCode> {
             );
         }
         Part::Processes { program } => {
-            let program = program
-                .canonicalize()
-                .with_context(|| format!("no program {}", program.display()))?;
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(processes::measure(&program, &mut |figure| printed.figure(figure)))?;
+            let program = found(&program)?;
+            runtime()?.block_on(processes::measure(&program, &mut |figure| printed.figure(figure)))?;
+        }
+        Part::Sizing { program } => {
+            let program = found(&program)?;
+            runtime()?.block_on(processes::sizing::measure(&program, &mut |size| println!("{size}")))?;
         }
     }
     Ok(if printed.too_much {
@@ -95,4 +101,13 @@ fn main() -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::SUCCESS
     })
+}
+
+fn found(program: &Path) -> anyhow::Result<PathBuf> {
+    let found = program.canonicalize();
+    found.with_context(|| format!("no program {}", program.display()))
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
 }

@@ -34,7 +34,7 @@ const DOMAIN: &str = "example.com";
 pub(super) fn zone_seed() -> ZoneSeed {
     ZoneSeed {
         // What an enterprise zone may hold is agreed on by contract.
-        record_quota: Some(10_000),
+        record_quota: Some(20_000),
         ..ZoneSeed::named(DOMAIN, ACCOUNT_ID).on(Plan::Enterprise)
     }
 }

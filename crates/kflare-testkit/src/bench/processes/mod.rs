@@ -7,6 +7,7 @@ mod latency;
 mod load;
 mod mixed;
 mod site;
+pub mod sizing;
 mod usage;
 
 use std::io;
