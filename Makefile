@@ -61,7 +61,7 @@ gitops: ## The health checks for Argo CD and Flux, with the engines that run the
 lint: ## Formatting and clippy
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	@! cargo tree --locked --package kflare --edges normal,features | grep -q 'kflare-engine feature "mutations"' \
+	@tree=$$(cargo tree --locked --package kflare --edges normal,features) && ! grep -q 'kflare-engine feature "mutations"' <<<"$$tree" \
 	  || { echo 'lint: kflare itself would be built with the engines that are broken on purpose' >&2; exit 1; }
 
 .PHONY: deny
@@ -69,7 +69,7 @@ deny: ## Licences, sources and duplicate versions of dependencies
 	@hack/deny
 
 .PHONY: generate
-generate: ## Write what follows from the code: CRDs, RBAC, the kinds reference
+generate: ## Write what follows from the code: CRDs, RBAC, kube-state-metrics, the kinds reference, the chart's copies
 	cargo build --workspace --bins --locked
 	$(CARGO_TARGET_DIR)/debug/kflare generate .
 	hack/chart-files

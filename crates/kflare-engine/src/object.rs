@@ -276,7 +276,7 @@ mod tests {
         // The mark alone says nothing of an object.
         assert_eq!(origin(&marked, &json!({})), None);
         // What is recorded now is recorded in full; a mark that somebody set changes nothing.
-        let ownership = json!({ "cloudflareMetadata": { "thingID": "1" }, "ownership": { "origin": "created" } });
+        let ownership = json!({ "cloudflareMetadata": { "thingID": "1" }, "ownership": { "origin": Origin::Created } });
         assert_eq!(origin(&marked, &ownership), Some(Origin::Created));
         // Where that cannot be told, deleting the resource keeps the object.
         let unknown = json!({ "cloudflareMetadata": { "thingID": "1" }, "ownership": { "origin": "found" } });
