@@ -1,8 +1,8 @@
 //! The client: everything a caller sees of a call.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hmac::{Hmac, Mac};
 use http::StatusCode;
@@ -21,6 +21,7 @@ use crate::lane::Lane;
 use crate::pool::Shared;
 use crate::request::Request;
 use crate::retry::Attempts;
+use crate::scheduler::Permit;
 use crate::write_gate::{ReadOnly, WriteGate};
 
 /// Calls the API with one token. A clone is cheap and shares everything.
@@ -34,7 +35,11 @@ pub struct Client {
     gates: Vec<Arc<dyn WriteGate>>,
     seal_key: Option<Arc<SecretString>>,
     writes: Vec<Writes>,
+    turn: Option<Turn>,
 }
+
+/// The right to the next call, until it is made.
+type Turn = Arc<Mutex<Option<Permit>>>;
 
 /// Whether calls that are not a GET were answered well; see [`Client::noting`]. At first there was none. Clones are the
 /// same.
@@ -70,6 +75,7 @@ impl Client {
             gates: Vec::new(),
             seal_key: None,
             writes: Vec::new(),
+            turn: None,
         }
     }
 
@@ -153,6 +159,34 @@ impl Client {
         self.shared.cloudflare_time()
     }
 
+    /// Waits for the turn of a call. The next call of the client that is returned goes at once; those after it wait for turns of
+    /// their own. For what can still be added to a call while it waits.
+    ///
+    /// # Errors
+    /// As for a call whose turn does not come in time.
+    pub async fn in_turn(&self) -> Result<Self, Error> {
+        let permit = self.permit().await?;
+        Ok(Self {
+            turn: Some(Arc::new(Mutex::new(Some(permit)))),
+            ..self.clone()
+        })
+    }
+
+    async fn permit(&self) -> Result<Permit, Error> {
+        let held = self.turn.as_ref();
+        let held = held.and_then(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner).take());
+        if let Some(permit) = held {
+            return Ok(permit);
+        }
+        let scheduler = &self.shared.scheduler;
+        let permit = scheduler.acquire(self.credential.budget, self.lane, &self.credential.id);
+        permit.await.map_err(|wait| Error::RateLimited {
+            until: wait.until,
+            limit: wait.limit,
+            answer: None,
+        })
+    }
+
     /// Makes a call and reads the `result` of its answer as `T`.
     ///
     /// Where the result does not matter (a delete answers with an id, an object, null or nothing), let `T` be
@@ -199,16 +233,7 @@ impl Client {
         // A token that cannot be sent would only waste budget.
         self.credential.header().map_err(Error::InvalidToken)?;
         self.check_gates(request)?;
-        let permit = self
-            .shared
-            .scheduler
-            .acquire(self.credential.budget, self.lane, &self.credential.id)
-            .await
-            .map_err(|wait| Error::RateLimited {
-                until: wait.until,
-                limit: wait.limit,
-                answer: None,
-            })?;
+        let permit = self.permit().await?;
         self.check_gates(request)?;
         let answer = exchange(&self.shared, &self.credential, request, deadline).await;
         drop(permit);

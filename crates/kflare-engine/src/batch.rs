@@ -234,6 +234,8 @@ impl Batches {
     async fn lead(&self, lead: Lead, kind: &dyn Kind, writer: &dyn BatchWriter, client: &Client) {
         let limit = writer.limit().get();
         self.gather(&lead.key, limit).await;
+        // Until its turn has come, others may still join.
+        let client = client.in_turn().await;
         let entries: Vec<Entry> = match lock(&self.pending).get_mut(&lead.key) {
             Some(queue) => {
                 let many = queue.entries.len().min(limit);
@@ -245,7 +247,13 @@ impl Batches {
             self.charge(&lead.key);
         }
         let (batch, replies): (Vec<_>, Vec<_>) = entries.into_iter().map(|it| (it.write, it.reply)).unzip();
-        let outcomes = self.send(kind, writer, client, &lead.key.scope, &batch).await;
+        let outcomes = match client {
+            Ok(client) => self.send(kind, writer, &client, &lead.key.scope, &batch).await,
+            Err(error) => {
+                let error = WriteError::from(error);
+                batch.iter().map(|_| Err(error.clone())).collect()
+            }
+        };
         for (reply, outcome) in replies.into_iter().zip(outcomes) {
             // A receiver that is gone belonged to a pass that was cut off; its next pass looks for itself.
             drop(reply.send(Told::Outcome(outcome)));

@@ -31,11 +31,13 @@ use crate::{
     refusals::Refusals,
     report,
     resolve::{Defaults, ParentRule, Prepared, prepare},
+    vanished::Vanished,
     yields,
 };
 
-/// Passes that wait for a batch do not hold a worker, up to this many.
-const PARKED: usize = 2000;
+/// Passes that wait for a batch do not hold a worker, up to this many: a hundred new records in each of twenty zones find a place,
+/// and what else waits at that time.
+const PARKED: usize = 2400;
 
 /// Events that wait to be written; more are given up.
 const EVENTS: usize = 2000;
@@ -83,6 +85,7 @@ pub struct Context {
     operations: Mutex<Operations>,
     /// By the UID of the resource and the time at which it announced a create.
     tries: Mutex<BTreeMap<String, BTreeMap<Timestamp, Try>>>,
+    vanished: Mutex<Vanished>,
     events: Mutex<VecDeque<Event>>,
     workers: Mutex<Workers>,
 }
@@ -137,6 +140,7 @@ impl Context {
             refusals: Mutex::default(),
             operations: Mutex::default(),
             tries: Mutex::default(),
+            vanished: Mutex::default(),
             events: Mutex::default(),
             workers: Mutex::default(),
         }
@@ -162,6 +166,10 @@ impl Context {
         lock(&self.operations)
     }
 
+    pub(crate) fn vanished(&self) -> MutexGuard<'_, Vanished> {
+        lock(&self.vanished)
+    }
+
     /// Something changed in a collection: what was refused there may be possible now.
     pub(crate) fn wake_refused(&self, collection: &CollectionKey) {
         let refused = self.refusals().within(collection);
@@ -176,7 +184,8 @@ impl Context {
         let index = self.index();
         let mut queue = self.queue();
         for (key, priority) in wakes {
-            if self.settings.manages(&key.kind) && index.get(&key).is_some() {
+            if self.settings.manages(&key.kind) && (index.get(&key).is_some() || self.vanished().first(&key).is_some())
+            {
                 queue.add(&key, priority);
             }
         }
@@ -260,6 +269,11 @@ impl Context {
         }
     }
 
+    /// Whether there is anything to do for a resource of that name: it is known, or what it has left is still to be dealt with.
+    pub(crate) fn concerns(&self, key: &ObjectKey) -> bool {
+        self.index().get(key).is_some() || self.vanished().first(key).is_some()
+    }
+
     /// Forgets what was kept in memory about an object that is gone.
     pub(crate) fn forget(&self, object: &Object) {
         self.contests().forget(&object.uid);
@@ -278,6 +292,7 @@ impl Context {
             ("contests", self.contests().size()),
             ("creates", lock(&self.tries).len()),
             ("operations", self.operations().size()),
+            ("vanished", self.vanished().size()),
             ("events", lock(&self.events).len()),
             ("batches", self.batches.size()),
             ("clients", self.credentials.size()),
@@ -376,8 +391,12 @@ impl Claims for ClaimsFor<'_> {
 
     fn announcer(&self, remote: &Remote) -> Option<ObjectKey> {
         let client = self.client?;
-        let announcers = self.context.index().announcers(self.collection, &remote.key.group);
-        let others = announcers.iter().filter(|other| other.key != *self.asking);
+        let mut announcers = self.context.index().announcers(self.collection, &remote.key.group);
+        // What is still to go is nobody else's either.
+        announcers.extend(self.context.vanished().of_kind(&self.asking.kind));
+        let asking = self.context.index().get(self.asking);
+        let is_asking = |other: &Object| asking.as_ref().is_some_and(|asking| asking.uid == other.uid);
+        let others = announcers.iter().filter(|other| !is_asking(other));
         let made = others.filter(|other| {
             let intent = self.context.recorded(other, client).intent;
             intent.is_some_and(|it| it.made(remote, self.descriptor.nature, client.server_time()))

@@ -14,6 +14,7 @@ use crate::{
     decide::decide_deletion,
     errors::{Class, Failure},
     index::CollectionKey,
+    intent::Intent,
     kind::{CredentialSource, Kind, Lifecycle, NaturalKey, Remote, Write},
     mutation::{self, Mutation},
     object::{Object, ObjectKey, Recorded},
@@ -49,9 +50,17 @@ pub(crate) async fn run(pass: &Pass<'_>, object: &Arc<Object>) -> Result<Next, F
         )
         .await);
     }
+    carry_out_policy(pass, object).await?;
+    release(context, object).await
+}
+
+/// Does as the deletion policy says with what the resource has at Cloudflare: the object that it has recorded, and the one that
+/// an interrupted create may have left behind.
+pub(crate) async fn carry_out_policy(pass: &Pass<'_>, object: &Arc<Object>) -> Result<(), Failure> {
+    let context = pass.context;
     let mut recorded = context.recorded_unproven(object);
     if pass.kind.descriptor().lifecycle == Lifecycle::Verified || nothing_to_do(&recorded) {
-        return release(context, object).await;
+        return Ok(());
     }
     let place = place(pass, &recorded);
     let account_default = place
@@ -62,16 +71,15 @@ pub(crate) async fn run(pass: &Pass<'_>, object: &Arc<Object>) -> Result<Next, F
     let policy = policy_of(object, account_default, deletion, drift_check)
         .map_err(|error| Failure::new(Class::Invalid(Reason::INVALID_SPEC), error.to_string()))?;
     if policy.mode == Mode::Observe {
-        let plan = Plan::Forget {
-            why: "kflare.dev/mode is observe".to_owned(),
-        };
-        return carry_out(pass, object, None, &plan).await;
+        keep(context, object, "kflare.dev/mode is observe");
+        return Ok(());
     }
     // Keeping an object needs no credential, and so no account.
-    if recorded.id.is_some() || policy.deletion == Deletion::Retain {
+    if recorded.intent.is_none() || policy.deletion == Deletion::Retain {
         let plan = decide_deletion(&recorded, None, policy.deletion);
-        if matches!(plan, Plan::Forget { .. }) {
-            return carry_out(pass, object, None, &plan).await;
+        if let Plan::Forget { why } = &plan {
+            keep(context, object, why);
+            return Ok(());
         }
     }
     let place = place?;
@@ -81,22 +89,30 @@ pub(crate) async fn run(pass: &Pass<'_>, object: &Arc<Object>) -> Result<Next, F
         .await?
         .in_lane(pass.lane);
     recorded.intent = context.recorded(object, &client).intent;
-    let left_behind = match &recorded.id {
-        None => left_behind(pass, &place, &client, &recorded).await?,
-        Some(_) => None,
-    };
-    let plan = decide_deletion(&recorded, left_behind.as_ref(), policy.deletion);
-    let holder = match &plan {
-        Plan::Delete { id } => context.index().holder(&place.collection, id, &object.key),
-        _ => None,
-    };
-    let plan = match holder {
-        Some(holder) => Plan::Forget {
-            why: format!("the object is managed by {holder}"),
-        },
-        None => plan,
-    };
-    carry_out(pass, object, Some((&place, &client)), &plan).await
+    // Where an object that is recorded was gone, another may have been on its way.
+    let left_behind = left_behind(pass, &place, &client, &recorded).await?;
+    let known =
+        (recorded.id.is_some() || left_behind.is_none()).then(|| decide_deletion(&recorded, None, policy.deletion));
+    let left_behind = left_behind.map(|(collection, remote)| {
+        let unrecorded = Recorded::default();
+        (collection, decide_deletion(&unrecorded, Some(&remote), policy.deletion))
+    });
+    let known = known.map(|plan| (place.collection, plan));
+    for (collection, plan) in known.into_iter().chain(left_behind) {
+        let holder = match &plan {
+            Plan::Delete { id } => context.index().holder(&collection, id, &object.key),
+            _ => None,
+        };
+        match (plan, holder) {
+            (Plan::Delete { .. }, Some(holder)) => {
+                keep(context, object, &format!("the object is managed by {holder}"));
+            }
+            (Plan::Delete { id }, None) => delete(pass, object, &collection, &client, id).await?,
+            (Plan::Forget { why }, _) => keep(context, object, &why),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn nothing_to_do(recorded: &Recorded) -> bool {
@@ -162,83 +178,88 @@ fn place(pass: &Pass<'_>, recorded: &Recorded) -> Result<Place, Failure> {
     })
 }
 
-/// What an interrupted create left behind.
+/// What an interrupted create left behind, and where.
 async fn left_behind(
     pass: &Pass<'_>,
     place: &Place,
     client: &Client,
     recorded: &Recorded,
-) -> Result<Option<Remote>, Failure> {
+) -> Result<Option<(CollectionKey, Remote)>, Failure> {
     let Some(intent) = &recorded.intent else {
         return Ok(None);
     };
-    let key = NaturalKey {
-        group: intent.group.clone(),
-        member: intent.member.clone(),
-    };
-    let found = pass.kind.find(client, &intent.scope, &key).await;
-    let mut found = match found.map_err(|error| failure(pass.kind, &error)) {
+    let mut found = match announced(pass.kind, client, intent).await {
         Ok(found) => found,
         // The container is gone, and the object with it.
         Err(failure) if failure.class == Class::Missing => return Ok(None),
         Err(failure) => return Err(failure),
     };
+    let collection = CollectionKey {
+        scope: intent.scope.as_str().into(),
+        ..place.collection.clone()
+    };
     let index = pass.context.index();
     found.retain(|remote| {
         intent.made(remote, pass.kind.descriptor().nature, client.server_time())
-            && index.claimants(&place.collection, &remote.id).next().is_none()
+            && recorded.id.as_ref() != Some(&remote.id)
+            && index.claimants(&collection, &remote.id).next().is_none()
     });
     found.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
-    Ok(found.into_iter().next())
+    Ok(found.into_iter().next().map(|remote| (collection, remote)))
 }
 
-async fn carry_out(
-    pass: &Pass<'_>,
-    object: &Arc<Object>,
-    at: Option<(&Place, &Client)>,
-    plan: &Plan,
-) -> Result<Next, Failure> {
-    let context = pass.context;
-    match (plan, at) {
-        (Plan::Delete { id }, Some((place, client))) => {
-            if let Some(warning) = pass.kind.deletion_warning(client, &place.collection.scope, id).await {
-                report::event(context, object, Occurrence::DELETING_MORE, warning);
-            }
-            let deleted = write_through(
-                pass,
-                object,
-                &place.collection,
-                client,
-                Write::Delete { id: id.clone() },
-            )
-            .await;
-            match deleted.map_err(|failed| failed.failure) {
-                Ok(_) => {}
-                Err(failure) if failure.class == Class::Missing => {}
-                Err(_) if mutation::is(Mutation::FinalizerDroppedOnError) => {}
-                // A delete has nothing of the spec in it that could be invalid.
-                Err(Failure {
-                    class: Class::Invalid(_),
-                    message,
-                    ..
-                }) => {
-                    return Err(Failure::new(Class::Blocked(Reason::TERMINAL_ERROR), message));
-                }
-                Err(failure) => return Err(failure),
-            }
-            report::event(context, object, Occurrence::DELETED, format!("deleted {id}"));
-        }
-        (Plan::Forget { why }, _) => {
-            report::event(
-                context,
-                object,
-                Occurrence::KEPT,
-                format!("nothing is deleted at Cloudflare: {why}"),
-            );
-        }
-        _ => {}
+/// The objects of the identity that an intent announced, each with all that Cloudflare tells of it.
+async fn announced(kind: &dyn Kind, client: &Client, intent: &Intent) -> Result<Vec<Remote>, Failure> {
+    let key = NaturalKey {
+        group: intent.group.clone(),
+        member: intent.member.clone(),
+    };
+    let failed = |error| failure(kind, &error);
+    let mut found = kind.find(client, &intent.scope, &key).await.map_err(failed)?;
+    found.retain(|remote| remote.key.group == key.group);
+    if kind.descriptor().fields.unlisted.is_empty() {
+        return Ok(found);
     }
-    release(context, object).await
+    let mut whole = Vec::with_capacity(found.len());
+    for remote in found {
+        whole.extend(kind.get(client, &intent.scope, &remote.id).await.map_err(failed)?);
+    }
+    Ok(whole)
+}
+
+async fn delete(
+    pass: &Pass<'_>,
+    object: &Object,
+    collection: &CollectionKey,
+    client: &Client,
+    id: String,
+) -> Result<(), Failure> {
+    if let Some(warning) = pass.kind.deletion_warning(client, &collection.scope, &id).await {
+        report::event(pass.context, object, Occurrence::DELETING_MORE, warning);
+    }
+    let write = Write::Delete { id: id.clone() };
+    let deleted = write_through(pass, object, collection, client, write).await;
+    match deleted.map_err(|failed| failed.failure) {
+        Ok(_) => {}
+        Err(failure) if failure.class == Class::Missing => {}
+        Err(_) if mutation::is(Mutation::FinalizerDroppedOnError) => {}
+        // A delete has nothing of the spec in it that could be invalid.
+        Err(Failure {
+            class: Class::Invalid(_),
+            message,
+            ..
+        }) => {
+            return Err(Failure::new(Class::Blocked(Reason::TERMINAL_ERROR), message));
+        }
+        Err(failure) => return Err(failure),
+    }
+    report::event(pass.context, object, Occurrence::DELETED, format!("deleted {id}"));
+    Ok(())
+}
+
+fn keep(context: &Context, object: &Object, why: &str) {
+    let note = format!("nothing is deleted at Cloudflare: {why}");
+    report::event(context, object, Occurrence::KEPT, note);
 }
 
 /// Takes our finalizer off.

@@ -459,7 +459,7 @@ impl Index {
     }
 
     /// Resources that stand back behind another and may take its place now.
-    fn rivals(&self, object: &Object) -> Vec<Wake> {
+    pub fn rivals(&self, object: &Object) -> Vec<Wake> {
         self.standing_back
             .iter()
             .filter(|other| other.kind == object.key.kind && **other != object.key)

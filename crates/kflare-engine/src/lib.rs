@@ -54,8 +54,9 @@ mod report;
 pub mod resolve;
 mod status;
 mod sweep;
+pub mod vanished;
 mod watch;
-pub mod yields;
+mod yields;
 
 pub use adapter::{Adapter, erase};
 pub use context::Settings;

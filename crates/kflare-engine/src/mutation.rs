@@ -59,11 +59,13 @@ pub enum Mutation {
     OperationForgotten,
     /// Where an object stands among others means nothing.
     OrderIgnored,
+    /// What is being created for a resource that the API server removes meanwhile is nobody's concern.
+    VanishedForgotten,
 }
 
 impl Mutation {
     /// All of them.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::FinalizerDroppedOnError,
         Self::CreateWithoutIntent,
         Self::IntentDroppedEarly,
@@ -90,6 +92,7 @@ impl Mutation {
         Self::OperationEndBelieved,
         Self::OperationForgotten,
         Self::OrderIgnored,
+        Self::VanishedForgotten,
     ];
 }
 

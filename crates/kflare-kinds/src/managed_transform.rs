@@ -6,7 +6,7 @@ use kflare_api::{
     names,
 };
 use kflare_cloudflare::{
-    Client, Error,
+    Client, Error, Incompleteness,
     endpoints::managed_headers::{self, Changes, Transform, Transforms},
 };
 use kflare_engine::{
@@ -194,7 +194,15 @@ impl Adapter for ManagedTransformAdapter {
         Ok(Some(remote(zone_id, &transforms)))
     }
 
+    /// What is on belongs to somebody. A write does not say whether it found something, so it is looked at right before.
     async fn create(&self, client: &Client, site: Site<'_>, desired: &Desired) -> Result<Stored, Error> {
+        let before = managed_headers::get(client, site.scope).await?;
+        if any_is_on(&before) {
+            return Err(Error::Incomplete {
+                route: managed_headers::TRANSFORMS,
+                reason: Incompleteness::Moving,
+            });
+        }
         send(client, site.scope, &all_that_is_on(desired)).await
     }
 

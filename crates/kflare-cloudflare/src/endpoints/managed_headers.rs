@@ -50,7 +50,8 @@ pub struct Change {
     pub enabled: bool,
 }
 
-const TRANSFORMS: &str = "/zones/{zone_id}/managed_headers";
+/// The managed transforms of a zone.
+pub const TRANSFORMS: &str = "/zones/{zone_id}/managed_headers";
 
 /// Every managed transform of a zone.
 pub async fn get(client: &Client, zone_id: &str) -> Result<Transforms, Error> {

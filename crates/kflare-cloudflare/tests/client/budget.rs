@@ -87,6 +87,35 @@ async fn a_client_says_beforehand_that_a_call_would_be_turned_away() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_whose_turn_has_come_calls_at_once_and_then_waits_again() {
+    let (client, calls) = client(|_, _| Step::ok(&json!(1)));
+    burst(&client, 360).await;
+    let waiting = client.clone();
+    let waiting = tokio::spawn(async move { waiting.call::<Value>(get()).await.map(|_| Instant::now()) });
+    tokio::task::yield_now().await;
+    let asked = Instant::now();
+    let in_turn = client.in_turn().await.unwrap();
+    let turn = Instant::now();
+    assert!(waiting.await.unwrap().unwrap() <= turn, "who came first goes first");
+    assert!(turn - asked >= Duration::from_millis(500), "{:?}", turn - asked);
+    // However long what is to be sent takes to put together.
+    sleep(Duration::from_millis(100)).await;
+    let began = Instant::now();
+    in_turn.call::<Value>(get()).await.unwrap();
+    let sent = calls.all().last().unwrap().at;
+    assert_eq!(sent, began);
+    in_turn.call::<Value>(get()).await.unwrap();
+    assert!(calls.all().last().unwrap().at > began, "one turn is one call");
+    // A turn that nobody uses holds up nobody.
+    let mut unused = Vec::new();
+    for _ in 0..16 {
+        unused.push(client.in_turn().await.unwrap());
+    }
+    drop(unused);
+    client.call::<Value>(get()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_whose_turn_cannot_come_in_time_is_refused_at_once() {
     let (client, calls) = client(|_, _| Step::ok(&json!(1)));
     burst(&client, 360).await;

@@ -118,10 +118,14 @@ impl Run {
     fn forget(&mut self, id: FeedId, key: &ObjectKey) {
         let old = self.context.index().get(key);
         let wakes = self.context.index().remove(key);
-        if let Some(old) = old {
-            self.context.forget(&old);
-        }
         self.context.queue().forget(key);
+        if let Some(old) = old {
+            if self.working && self.context.vanished().note(&old) {
+                self.context.wake_all(vec![(key.clone(), Priority::Delete)]);
+            } else {
+                self.context.forget(&old);
+            }
+        }
         self.wake(id, wakes);
     }
 

@@ -438,7 +438,7 @@ impl Run {
             Next::At(..) | Next::Retry(_) => PassResult::RequeueAfter,
         };
         self.context.metrics.pass(&key.kind, result, took);
-        let gone = self.context.index().get(&key).is_none();
+        let gone = !self.context.concerns(&key);
         let mut queue = self.context.queue();
         if gone {
             queue.succeeded(&key);

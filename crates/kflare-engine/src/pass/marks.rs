@@ -46,7 +46,13 @@ impl Pass<'_> {
                 }
                 store_failure(error)
             })?;
-        Ok((self.context.wrote(written), intent))
+        let object = self.context.wrote(written);
+        // Gone all the same (see [`crate::vanished`]): nothing is to be created for it any more.
+        let known = self.context.index().get(&object.key);
+        if known.is_none_or(|known| known.uid != object.uid) {
+            return Err(Failure::new(Class::StoreConflict, "the resource is gone"));
+        }
+        Ok((object, intent))
     }
 
     /// The announced create surely did not happen and will not be repeated as it is.

@@ -46,6 +46,9 @@ pub(crate) use write::write_through;
 /// Without drift checks, what was refused is looked at that often.
 const RARELY: Duration = Duration::from_hours(1);
 
+/// What a resource has left at Cloudflare that is gone without our consent is tried to be deleted again after that long.
+const CLEARS_UP_AGAIN: Duration = Duration::from_secs(30);
+
 /// What is to happen with the resource after a pass.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Next {
@@ -57,28 +60,30 @@ pub(crate) enum Next {
     Retry(Class),
 }
 
+impl Next {
+    /// With a look at `at`, if there is to be one.
+    fn no_later_than(self, at: Option<Instant>) -> Self {
+        match (self, at) {
+            (Self::Settled, Some(at)) => Self::At(at, Priority::Delete),
+            (Self::At(then, _), Some(at)) if at < then => Self::At(at, Priority::Delete),
+            (next, _) => next,
+        }
+    }
+}
+
 /// Runs a pass.
 pub(crate) async fn run(context: &Context, key: &ObjectKey, lane: Priority) -> Next {
-    let Some(object) = context.index().get(key) else {
-        return Next::Settled;
-    };
     let Some(kind) = context.kinds.get(&key.kind) else {
         return Next::Settled;
     };
-    if is_paused(&object) {
-        let message = "kflare.dev/paused is set: nothing is changed at Cloudflare";
-        return report::ready(context, &object, &Ready::kept(Reason::PAUSED, message), Next::Settled).await;
-    }
     let pass = Pass { context, kind, lane };
-    let done = if object.deleting {
-        Box::pin(deletion::run(&pass, &object)).await
-    } else {
-        Box::pin(pass.reconcile(object.clone())).await
+    let clears_up = pass.clear_up(key).await;
+    let object = context.index().get(key);
+    let next = match object {
+        Some(object) => pass.over(&object).await,
+        None => Next::Settled,
     };
-    match done {
-        Ok(next) => next,
-        Err(failure) => pass.fail(key, failure).await,
-    }
+    next.no_later_than(clears_up)
 }
 
 /// What a pass works with.
@@ -95,6 +100,40 @@ struct Work {
 }
 
 impl Pass<'_> {
+    /// Deals with what resources of that name have left that are gone without our consent; see [`crate::vanished`]. When to try
+    /// again, if Cloudflare would not.
+    async fn clear_up(&self, key: &ObjectKey) -> Option<Instant> {
+        loop {
+            let vanished = self.context.vanished().first(key)?;
+            if let Err(failure) = Box::pin(deletion::carry_out_policy(self, &vanished)).await {
+                tracing::warn!(detail = %failure.message, "what was being made for a resource that is gone still stands at Cloudflare");
+                return Some(self.context.soon(CLEARS_UP_AGAIN));
+            }
+            self.context.vanished().done(&vanished);
+            self.context.forget(&vanished);
+            let rivals = self.context.index().rivals(&vanished);
+            self.context.wake_all(rivals);
+        }
+    }
+
+    /// Over a resource that is there.
+    async fn over(&self, object: &Arc<Object>) -> Next {
+        if is_paused(object) {
+            let message = "kflare.dev/paused is set: nothing is changed at Cloudflare";
+            let ready = Ready::kept(Reason::PAUSED, message);
+            return report::ready(self.context, object, &ready, Next::Settled).await;
+        }
+        let done = if object.deleting {
+            Box::pin(deletion::run(self, object)).await
+        } else {
+            Box::pin(self.reconcile(object.clone())).await
+        };
+        match done {
+            Ok(next) => next,
+            Err(failure) => self.fail(&object.key, failure).await,
+        }
+    }
+
     async fn reconcile(&self, object: Arc<Object>) -> Result<Next, Failure> {
         let prepared = match self.context.prepare(&object) {
             Ok(prepared) => prepared,
@@ -349,9 +388,9 @@ impl Pass<'_> {
         } else {
             report::event(self.context, object, Occurrence::UPDATED, what);
         }
-        let object = self.claim(object, id, None).await?;
         match done {
             Changed::Stored(remote) => {
+                let object = self.claim(object, id, None).await?;
                 let left = diff(&work.prepared.desired.body, &remote.body, self.kind.descriptor().fields);
                 let unsent = |it: &Change| changes.iter().all(|sent| sent.path != it.path);
                 let stage = if left.iter().any(unsent) {
@@ -363,7 +402,8 @@ impl Pass<'_> {
             }
             Changed::UnderWay(under_way) => {
                 let corrects = if known { changes.to_vec() } else { Vec::new() };
-                Ok(self.begun(&object, work, None, under_way, corrects).await)
+                // Noted before anything that can fail: asked for twice, it would be carried out twice.
+                Ok(self.begun(object, work, None, under_way, corrects).await)
             }
         }
     }

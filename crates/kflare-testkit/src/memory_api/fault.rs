@@ -58,6 +58,9 @@ pub enum Fault {
     LoseRequest(Symptom),
     /// It has its effect; the answer never arrives.
     LoseReply(Symptom),
+    /// It has its effect and is answered. If it was about an object without finalizers, that is removed so long after it, whatever
+    /// the write put on it: as by a delete that had read it before (kubernetes/kubernetes#77988).
+    Overtake(Duration),
 }
 
 impl Fault {
@@ -74,6 +77,7 @@ impl fmt::Display for Fault {
             Self::Delay(delay) => write!(formatter, "delay {delay:?}"),
             Self::LoseRequest(symptom) => write!(formatter, "lose request {symptom:?}"),
             Self::LoseReply(symptom) => write!(formatter, "lose reply {symptom:?}"),
+            Self::Overtake(by) => write!(formatter, "overtake a delete by {by:?}"),
         }
     }
 }

@@ -77,6 +77,32 @@ pub(super) fn handle(
     .answer(verb)
 }
 
+/// The object that a request is about, if no finalizer holds it.
+pub(super) fn unheld(world: &World, route: &Route) -> Option<(ResourceType, Key)> {
+    let Route::Resource(target) = route else { return None };
+    let mut resources = world.resources.iter();
+    let resource = resources.find(|it| it.group == target.group && it.plural == target.plural)?;
+    let key = Key::new(resource, target.namespace.as_deref(), target.name.as_deref()?);
+    let object = world.store.get(&key)?;
+    let is_unheld = object.pointer("/metadata/finalizers").is_none();
+    is_unheld.then(|| (resource.clone(), key))
+}
+
+/// Removes an object, finalizers or not; its name, if it was still there.
+pub(super) fn overtake(world: &mut World, clock: VirtualClock, resource: &ResourceType, key: Key) -> Option<String> {
+    let name = key.name.clone();
+    let mut writer = Writer {
+        store: &mut world.store,
+        rng: &mut world.rng,
+        at: Instant::now(),
+        now: clock.now(),
+        persist: Persist::Commit,
+    };
+    let last = writer.remove(resource, key).ok()?;
+    world.overtaken.push(Value::clone(&last));
+    Some(name)
+}
+
 impl Call<'_> {
     fn answer(mut self, verb: Verb) -> Result<Answer, Box<Status>> {
         self.check_target(verb)?;

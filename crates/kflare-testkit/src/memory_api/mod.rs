@@ -85,6 +85,11 @@ impl MemoryApi {
         self.shared.lock().faults.push(rule);
     }
 
+    /// What [`Fault::Overtake`] has removed, as it last was.
+    pub fn overtaken(&self) -> Vec<serde_json::Value> {
+        self.shared.lock().overtaken.clone()
+    }
+
     /// Removes all fault rules.
     pub fn heal(&self) {
         self.shared.lock().faults.clear();

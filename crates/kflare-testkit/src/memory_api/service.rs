@@ -18,10 +18,12 @@ use tokio::time::sleep;
 use super::MemoryApi;
 use super::config::ExpiredWatch;
 use super::fault::{self, Fault, RequestInfo, Symptom};
-use super::handle::{Answer, handle};
+use super::handle::{Answer, handle, overtake, unheld};
 use super::record::RequestRecord;
 use super::refusal;
+use super::resource::ResourceType;
 use super::route::{Query, Route, Target, Verb};
+use super::store::Key;
 use super::watch::Watch;
 use super::world::World;
 use crate::life::{Fate, Life};
@@ -180,7 +182,12 @@ fn take_effect(api: &MemoryApi, arrival: &Arrival, fate: Fate) -> Outcome {
                 Some(Fault::LoseReply(how)) => symptom = Some(*how),
                 _ => (),
             }
-            effect(world, api, arrival)
+            let unheld = arrival.route.as_ref().and_then(|route| unheld(world, route));
+            let answer = effect(world, api, arrival);
+            if let (Some(Fault::Overtake(by)), Ok(_), Some((resource, key))) = (other, &answer, unheld) {
+                tokio::spawn(remove(api.clone(), *by, resource, key));
+            }
+            answer
         }
     };
     let answered = symptom.is_none() && fate == Fate::Proceed;
@@ -215,6 +222,19 @@ fn take_effect(api: &MemoryApi, arrival: &Arrival, fate: Fate) -> Outcome {
         answer,
         latency,
         symptom,
+    }
+}
+
+/// Removes an object after a while, whatever has happened to it meanwhile.
+async fn remove(api: MemoryApi, after: Duration, resource: ResourceType, key: Key) {
+    sleep(after).await;
+    let mut world = api.shared.lock();
+    let removed = overtake(&mut world, api.shared.clock(), &resource, key);
+    drop(world);
+    if let Some(name) = removed {
+        api.shared
+            .trace(&format!("removed, finalizers or not: {} {name}", resource.kind));
+        api.shared.announce();
     }
 }
 

@@ -34,6 +34,8 @@ pub(super) struct World {
     pub(super) next_watch: u64,
     pub(super) next_request: u64,
     pub(super) records: Vec<RequestRecord>,
+    /// What [`Fault::Overtake`](super::Fault::Overtake) has removed.
+    pub(super) overtaken: Vec<serde_json::Value>,
 }
 
 /// The server's state, shared by its clients, watches and test users.
@@ -64,6 +66,7 @@ impl Shared {
             next_watch: 1,
             next_request: 1,
             records: Vec::new(),
+            overtaken: Vec::new(),
             config,
         };
         let changed = Notify::new();

@@ -212,6 +212,13 @@ impl Writer<'_> {
         self.commit(key, next).map(Deleted::Marked)
     }
 
+    /// Removes an object, finalizers or not.
+    pub(super) fn remove(&mut self, resource: &ResourceType, key: Key) -> Result<Arc<Value>, Box<Status>> {
+        let current = self.store.get(&key).cloned();
+        let current = current.ok_or_else(|| refusal::not_found(resource, &key.name))?;
+        self.discard(key, Value::clone(&current))
+    }
+
     fn commit(&mut self, key: Key, object: Value) -> Result<Arc<Value>, Box<Status>> {
         let object = self.versioned(object)?;
         if self.persist == Persist::Commit {

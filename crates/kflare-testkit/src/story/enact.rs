@@ -171,7 +171,11 @@ impl Stage {
                 for_ms,
             } => {
                 let chance = f64::from(*percent) / 100.0;
-                self.fail_api(*cluster, *for_ms, api_fault(*how), chance, |_| true);
+                let announces = |request: &RequestInfo| request.body.contains(names::CREATE_INTENT);
+                let only_announced = *how == ApiFault::OvertakesDelete;
+                self.fail_api(*cluster, *for_ms, api_fault(*how), chance, move |request| {
+                    !only_announced || announces(request)
+                });
             }
             Act::Isolate {
                 cluster,
@@ -300,6 +304,8 @@ fn api_fault(how: ApiFault) -> Fault {
         ApiFault::LostReply => Fault::LoseReply(Symptom::Silence),
         ApiFault::BrokenReply => Fault::LoseReply(Symptom::ConnectionReset),
         ApiFault::Slow => Fault::Delay(Duration::from_secs(5)),
+        // Before anything can come of what was announced, as in a real server, which removes as soon as it may.
+        ApiFault::OvertakesDelete => Fault::Overtake(Duration::from_millis(1)),
     }
 }
 

@@ -17,9 +17,20 @@ pub fn askers(world: &World, object: &Value) -> Vec<Value> {
         .iter()
         .filter(|plural| **plural != "cloudflareaccounts")
         .flat_map(|plural| world.api.list(&format!("{plural}.{}", names::GROUP)))
+        .chain(overtaken(world))
         // A namespace that is still to be renamed is known by its id.
         .filter(|resource| identity(resource) == identity_wanted || recorded_id(resource).as_ref() == Some(&id))
         .collect()
+}
+
+/// The resources that users deleted just before they got their first finalizer, which held off nothing. As with all that are
+/// deleted, their metadata say when.
+fn overtaken(world: &World) -> Vec<Value> {
+    let mut all = world.api.overtaken();
+    for resource in &mut all {
+        resource["metadata"]["deletionTimestamp"] = resource["metadata"]["creationTimestamp"].clone();
+    }
+    all
 }
 
 /// Whether a resource of a cluster has recorded an object.

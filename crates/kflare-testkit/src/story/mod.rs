@@ -28,6 +28,7 @@ mod workers;
 
 pub use act::{Act, ApiFault, Cut, InputKind, KillPoint, ListEdit, RuleEdit, Setting, Step, Story, Target};
 pub use generate::story;
+pub use holdings::Holdings;
 pub use perform::{Outcome, play};
 pub use rule::{Rule, Violation};
 pub use shrink::shrink;

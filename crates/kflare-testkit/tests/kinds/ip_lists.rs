@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kflare_api::names;
 use kflare_sim::{BulkOperations, CallRecord, FaultMatch, ListItemForm, Plan, Quirks, ZoneSeed};
-use kflare_testkit::memory_api::ObjectId;
+use kflare_testkit::memory_api::{Fault as ApiFault, FaultRule, ObjectId, RequestInfo};
 use kflare_testkit::simulation::{ACCOUNT_ID, NAMESPACE};
 use serde_json::{Value, json};
 
@@ -575,5 +575,31 @@ fn observe_mode_shows_what_would_change() {
         let plan = stage.status(&id)["plan"].to_string();
         assert!(plan.contains("items") && plan.contains("192.0.2.2"), "{plan}");
         stage.since(&mark).assert_no_cloudflare_write();
+    });
+}
+
+/// That the resource cannot be marked just then does not make an accepted operation forgotten (found by a story).
+#[test]
+fn an_accepted_operation_is_known_whatever_else_fails() {
+    play_on(Plan::Free, |stage| async move {
+        stage.user.create(manifest("office", json!({})));
+        let id = ObjectId::of(&manifest("office", json!({})));
+        stage.ready(std::slice::from_ref(&id)).await;
+        let slow = kflare_sim::Fault::Delay { ms: 3000 };
+        stage.fault_times(FaultMatch::route("GET", OPERATION), slow, 1);
+        // Somebody takes off what kflare wrote, and putting it on again is refused for a while.
+        stage.user.edit(&id, |it| it["metadata"]["labels"] = Value::Null);
+        let marks =
+            |request: &RequestInfo| request.subresource.is_none() && request.body.contains("kflare.dev/list-id");
+        let conflict = ApiFault::status(409, "Conflict", "simulated");
+        stage.world.api.inject(FaultRule::new(conflict, marks).times(3));
+        let mark = stage.mark();
+        stage.user.edit_spec(&id, &json!({ "items": [{ "ip": "192.0.2.1" }] }));
+        stage.ready(std::slice::from_ref(&id)).await;
+        assert_eq!(calls(&stage.since(&mark), "POST", ITEMS).len(), 1);
+        assert_eq!(
+            stage.metadata(&id)["labels"]["kflare.dev/list-id"],
+            remote(&stage, "office").unwrap()["id"]
+        );
     });
 }

@@ -4,7 +4,7 @@ use kflare_sim::{Dropped, Fault, FaultMatch, Plan};
 use kflare_testkit::simulation::User;
 use serde_json::{Value, json};
 
-use crate::stage::{BATCH, MINUTE, RECORD, RECORDS, play_in_zone, zone};
+use crate::stage::{BATCH, DOMAIN, MINUTE, RECORD, RECORDS, play_in_zone, zone};
 
 fn losses() -> Vec<Fault> {
     vec![
@@ -213,4 +213,28 @@ fn a_forged_or_copied_intent_claims_nothing() {
             assert_eq!(stage.records(), before, "{name}");
         }
     });
+}
+
+/// The record is gone, its successor was made and not heard of, and then its resource is deleted: it has an id that is of no
+/// use, and an intent that is.
+#[test]
+fn the_successor_of_a_lost_object_goes_with_its_resource() {
+    for fault in losses() {
+        play_in_zone(Plan::Pro, |stage| async move {
+            let id = stage.record("x", spec(1));
+            stage.ready(std::slice::from_ref(&id)).await;
+            let old = stage.recorded(&id);
+            stage
+                .cloudflare
+                .foreign_delete(DOMAIN, old.as_deref().unwrap())
+                .unwrap();
+            stage.fault_times(FaultMatch::route("POST", RECORDS), fault.clone(), 1);
+            stage.reconcile_no_wait(&id, "now");
+            stage.until("made again", |stage| stage.records().len() == 1).await;
+            assert_eq!(stage.recorded(&id), old, "the case was met: {fault:?}");
+            stage.user.delete(&id);
+            stage.gone(&[id]).await;
+            assert!(stage.records().is_empty(), "{fault:?}: {:#?}", stage.records());
+        });
+    }
 }

@@ -34,6 +34,7 @@ mod drift;
 mod first_install;
 mod found_by_stories;
 #[cfg(test)]
+mod interrupted_creates;
 mod ip_lists;
 #[cfg(test)]
 mod leadership;
@@ -93,6 +94,7 @@ mod tunnel_secrets;
 mod tunnels;
 #[cfg(test)]
 mod two_clusters;
+mod vanished;
 #[cfg(test)]
 mod watches;
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use kflare_api::names;
 use kflare_sim::{Fault, FaultMatch, Plan};
 use kflare_testkit::memory_api::ObjectId;
+use kflare_testkit::memory_api::{Fault as ApiFault, FaultRule};
 use kflare_testkit::simulation::NAMESPACE;
 use serde_json::{Value, json};
 
@@ -139,6 +140,29 @@ fn a_zone_with_any_transform_on_is_taken_over_only_on_request() {
         stage.gone(one(&id)).await;
         assert_eq!(on(&stage), [LOCATION, POWERED_BY]);
     });
+}
+
+// Found by a story: what was off when kflare looked was turned off again when it wrote.
+#[test]
+fn what_somebody_turns_on_between_look_and_first_write_is_theirs() {
+    for security in [false, true] {
+        play_in_zone(Plan::Free, |stage| async move {
+            let announced = FaultRule::new(ApiFault::Delay(5 * SECOND), |request| {
+                request.name.as_deref() == Some("mt")
+            });
+            stage.world.api.inject(announced.times(1));
+            let id = stage.create(manifest("mt", false, security));
+            stage.rest(2 * SECOND).await;
+            let body = json!({ "managed_request_headers": [{ "id": LOCATION, "enabled": true }] });
+            let theirs = object(&body);
+            stage
+                .cloudflare
+                .foreign_patch_managed_transforms(DOMAIN, theirs)
+                .unwrap();
+            stage.says(&id, "False", "AlreadyExists").await;
+            assert_eq!(on(&stage), [LOCATION]);
+        });
+    }
 }
 
 #[test]

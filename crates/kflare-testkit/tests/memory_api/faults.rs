@@ -10,7 +10,7 @@ use kflare_testkit::memory_api::{Fault, FaultRule, ObjectId, RequestInfo, Sympto
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::watcher::{self, watcher};
 use serde_json::json;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::support::*;
 
@@ -93,6 +93,37 @@ async fn replies_and_requests_get_lost() {
     api.create(&PostParams::default(), &gadget("silent-request", 1))
         .await
         .unwrap();
+}
+
+/// As seen of a real API server (kubernetes/kubernetes#77988).
+#[tokio::test(start_paused = true)]
+async fn a_delete_may_be_overtaken_by_the_first_finalizer() {
+    let (server, client) = server(|_| ());
+    let api = gadgets(&client);
+    server.inject(FaultRule::new(Fault::Overtake(Duration::from_millis(5)), |it| {
+        it.verb == Verb::Patch
+    }));
+    api.create(&PostParams::default(), &gadget("new", 1)).await.unwrap();
+    let hold = Patch::Merge(json!({ "metadata": { "finalizers": ["example.com/hold"] } }));
+    let held = api.patch("new", &PatchParams::default(), &hold).await.unwrap();
+    assert_eq!(held.metadata.finalizers.unwrap_or_default(), ["example.com/hold"]);
+    sleep(Duration::from_millis(10)).await;
+    assert_eq!(server.get(&id("new")), None, "gone, finalizer or not");
+    let last = &server.overtaken()[0]["metadata"];
+    assert_eq!(last["finalizers"], json!(["example.com/hold"]));
+    assert_eq!(
+        last["deletionTimestamp"],
+        json!(null),
+        "nobody was told that it would go"
+    );
+    // Later a finalizer holds.
+    let mut old = gadget("old", 1);
+    old.metadata.finalizers = Some(vec!["example.com/hold".to_owned()]);
+    api.create(&PostParams::default(), &old).await.unwrap();
+    let size = Patch::Merge(json!({ "spec": { "size": 2 } }));
+    api.patch("old", &PatchParams::default(), &size).await.unwrap();
+    sleep(Duration::from_millis(10)).await;
+    assert!(server.get(&id("old")).is_some());
 }
 
 #[tokio::test(start_paused = true)]

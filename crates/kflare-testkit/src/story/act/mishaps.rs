@@ -20,6 +20,8 @@ pub enum ApiFault {
     BrokenReply,
     /// It takes five seconds.
     Slow,
+    /// It announces a create, and a user's delete that came before it takes effect after it: the finalizer holds off nothing.
+    OvertakesDelete,
 }
 
 /// How a watch ends.

@@ -124,6 +124,7 @@ fn no_orphans(stage: &Stage, holdings: &Holdings) {
                 && !known
                 && !transforms::are_off(object)
                 && !stage.ledger.may_be_kept(cluster, object)
+                && !stage.ledger.nobody_can_know(cluster, id, object)
             {
                 stage.ledger.broken(
                     Rule::Orphan,

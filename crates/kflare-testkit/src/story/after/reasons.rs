@@ -35,10 +35,12 @@ impl Sight<'_> {
                         || others.iter().any(|it| it["id"].as_str() == recorded_id(other).as_deref()))
             })
         };
-        // What of a list is refused for good is one too many. That there is room again is not seen before the next try.
+        // What of a list is refused for good is one too many. That there is room again is not seen before the next try. A refusal
+        // is not put down as long as an earlier create may have been carried out.
+        let in_doubt = annotation(resource, names::CREATE_INTENT).is_some();
         let refused = || {
             (resource["kind"] == "DNSRecord" && self.wanted(resource).is_err())
-                || (resource["kind"] == "IPList" && id.is_none() && is_refused(resource))
+                || (resource["kind"] == "IPList" && id.is_none() && (is_refused(resource) || in_doubt))
                 || rulesets::is_refused(&self.stage.setting, self.holdings, resource, self.lists())
         };
         let holds = match reason {

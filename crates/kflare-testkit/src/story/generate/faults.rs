@@ -2,10 +2,10 @@
 
 use kflare_api::names;
 use kflare_sim::{Dropped, Fault, FaultMatch, FaultSpec, Totals};
-use rand::{Rng, rngs::StdRng, seq::IndexedRandom};
+use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 
 use super::{Author, SECOND};
-use crate::story::act::{Act, ApiFault, Cut, KillPoint};
+use crate::story::act::{Act, ApiFault, Cut, KillPoint, Setting, Step};
 use crate::story::perform::KINDS;
 
 impl Author {
@@ -73,6 +73,23 @@ impl Author {
             self.at(at, act);
         }
     }
+}
+
+/// In one story of five, deletes that are overtaken by the first finalizer. They have a source of chance of their own, so that
+/// everything else stays as it is.
+pub(super) fn overtaken_deletes(seed: u64, setting: &Setting) -> Option<Step> {
+    let mut rng = StdRng::seed_from_u64(seed ^ 0x006f_7665_7274_616b);
+    if !rng.random_bool(0.2) {
+        return None;
+    }
+    let act = Act::ApiFails {
+        cluster: rng.random_range(0..setting.clusters),
+        how: ApiFault::OvertakesDelete,
+        percent: rng.random_range(5..60),
+        for_ms: rng.random_range(1..180) * SECOND,
+    };
+    let at_ms = rng.random_range(0..20 * SECOND);
+    Some(Step { at_ms, act })
 }
 
 const CUTS: [Cut; 4] = [Cut::Clean, Cut::HalfLine, Cut::Reset, Cut::Gone];

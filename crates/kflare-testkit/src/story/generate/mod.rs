@@ -44,6 +44,7 @@ pub fn story(seed: u64) -> Story {
     let (rules, last) = rulesets::acts(seed, &author.setting, author.length_ms, &names);
     author.steps.extend(rules);
     author.encore.extend(last);
+    author.steps.extend(faults::overtaken_deletes(seed, &author.setting));
     let mut steps = author.steps;
     steps.extend(super::tunnels::steps(seed, author.setting.clusters, author.length_ms));
     steps.sort_by_key(|step| step.at_ms);

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{GRACE, Ledger, Maker};
 use crate::life::Life;
+use crate::memory_api::ObjectId;
 use crate::story::identity::{askers, recorded_id, remote_identity, target_of, text};
 use crate::story::perform::KINDS;
 use crate::story::rule::Rule;
@@ -91,8 +92,9 @@ impl Ledger {
                 format!("{told}, and the policy is {policy:?}, made by us: {ours}"),
             );
         }
-        if leaving["kind"] == "Zone" {
-            let api = &self.clusters[cluster].api;
+        let api = &self.clusters[cluster].api;
+        // Nothing has come to be under a zone that went before its id was recorded.
+        if leaving["kind"] == "Zone" && api.get(&ObjectId::of(leaving)).is_some() {
             let all = KINDS
                 .iter()
                 .flat_map(|plural| api.list(&format!("{plural}.{}", names::GROUP)));

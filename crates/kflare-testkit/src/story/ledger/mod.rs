@@ -24,6 +24,10 @@ use crate::simulation::World;
 /// So long after a user's word a controller may still act on what it knew before.
 const GRACE: Duration = Duration::from_mins(1);
 
+/// A controller that made no call from so long to so long after one has died. No outage is as long as the first, and drift checks
+/// are more frequent than the second; after it, in the last part of a story, names of lives are used again.
+const DIED_WITHIN: (Duration, Duration) = (Duration::from_mins(5), Duration::from_hours(2));
+
 /// Who made a remote object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maker {
@@ -60,6 +64,8 @@ pub struct Ledger {
 struct Book {
     before: Option<Holdings>,
     makers: BTreeMap<String, Maker>,
+    /// Which life of a controller made an object, and when.
+    made_by: BTreeMap<String, (String, Duration)>,
     /// What the last foreign hand left of a foreign object.
     foreign: BTreeMap<String, Value>,
     /// Type and full name of what users of a cluster asked to adopt.
@@ -262,14 +268,37 @@ impl Ledger {
             .collect()
     }
 
-    /// Whether users of the cluster asked to keep such an object, or others had made it theirs before it was recorded. Of KV namespaces Cloudflare does not say when they were made:
-    /// what one resource's interrupted create left behind may be what another was asked to adopt, and then it stays.
+    /// Whether users of the cluster asked to keep such an object, or others had made it theirs before it was recorded. Of KV
+    /// namespaces Cloudflare does not say when they were made: what one resource's interrupted create left behind may be what
+    /// another was asked to adopt, and then it stays. A bucket's id is its name: who has adopted one has adopted its successor.
     pub fn may_be_kept(&self, cluster: usize, object: &Value) -> bool {
         let (kind, name) = remote_identity(object);
         let book = self.book();
         let changed = book.changed_early.contains(&text(&object["id"]));
-        let adopted = kind == "KVNamespace" && book.consents.contains(&(cluster, kind.clone(), name.clone()));
+        let by_name = kind == "KVNamespace" || kind == "R2Bucket";
+        let adopted = by_name && book.consents.contains(&(cluster, kind.clone(), name.clone()));
         changed || adopted || book.retained.contains(&(cluster, kind, name))
+    }
+
+    /// Whether the resource that an object was made for had been removed, finalizer or not, and the controller that made it died
+    /// soon after: nobody else can know of it (docs/reliability.md, "Not promised").
+    pub fn nobody_can_know(&self, cluster: usize, id: &str, object: &Value) -> bool {
+        let Some(world) = self.clusters.get(cluster) else {
+            return false;
+        };
+        let wanted = remote_identity(object);
+        let book = self.book();
+        let Some((life, at)) = book.made_by.get(id) else {
+            return false;
+        };
+        let without_calls = *at + DIED_WITHIN.0..*at + DIED_WITHIN.1;
+        let mut calls = book.calls.values().filter(|call| call.life == *life);
+        let died = !calls.any(|call| without_calls.contains(&call.at));
+        died && world
+            .api
+            .overtaken()
+            .iter()
+            .any(|resource| identity(resource) == wanted)
     }
 
     /// Every change that controllers of a cluster made since a moment.

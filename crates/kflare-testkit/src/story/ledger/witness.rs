@@ -115,7 +115,9 @@ impl Ledger {
             };
             self.book().writes.entry(cluster).or_default().push(write);
             if was.is_null() || transforms::are_off(&was) {
-                self.book().makers.insert(id.clone(), Maker::Cluster(cluster));
+                let mut book = self.book();
+                book.makers.insert(id.clone(), Maker::Cluster(cluster));
+                book.made_by.insert(id.clone(), (life.name().to_owned(), at));
             }
             self.check(cluster, life, &id, &was, &is);
         }
