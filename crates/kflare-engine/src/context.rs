@@ -91,12 +91,14 @@ pub struct Context {
 }
 
 /// What was seen of a create.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Try {
     /// It surely had no effect.
     Unsent,
     /// It may have had one, and was over by then.
     Over(Timestamp),
+    /// It made the object of that id.
+    Made(Arc<str>),
 }
 
 #[derive(Default)]
@@ -253,6 +255,10 @@ impl Context {
                     over: Some(*over),
                     ..intent
                 }),
+                Some(Try::Made(id)) => Some(Intent {
+                    id: Some(id.to_string()),
+                    ..intent
+                }),
                 None => Some(intent),
             };
         }
@@ -272,6 +278,11 @@ impl Context {
     /// Whether there is anything to do for a resource of that name: it is known, or what it has left is still to be dealt with.
     pub(crate) fn concerns(&self, key: &ObjectKey) -> bool {
         self.index().get(key).is_some() || self.vanished().first(key).is_some()
+    }
+
+    /// The object that a create made is recorded: what was seen of the create is of no use any more.
+    pub(crate) fn forget_tries(&self, object: &Object) {
+        lock(&self.tries).remove(&object.uid);
     }
 
     /// Forgets what was kept in memory about an object that is gone.

@@ -215,6 +215,10 @@ async fn announced(kind: &dyn Kind, client: &Client, intent: &Intent) -> Result<
         member: intent.member.clone(),
     };
     let failed = |error| failure(kind, &error);
+    if let Some(id) = &intent.id {
+        let made = kind.get(client, &intent.scope, id).await.map_err(failed)?;
+        return Ok(made.into_iter().collect());
+    }
     let mut found = kind.find(client, &intent.scope, &key).await.map_err(failed)?;
     found.retain(|remote| remote.key.group == key.group);
     if kind.descriptor().fields.unlisted.is_empty() {

@@ -411,6 +411,10 @@ impl Index {
         }
         let mut wakes = self.wakes_of(old.as_deref(), &object);
         if let Some(old) = &old {
+            // What the spec does not name any more may go.
+            if old.generation != object.generation || old.uid != object.uid {
+                wakes.extend(self.deleting_referents(&key));
+            }
             self.unlink(old);
         }
         self.link(&object);
@@ -444,18 +448,21 @@ impl Index {
             .referrers(key)
             .map(|child| (child.clone(), Priority::Dependent))
             .collect();
-        let aliased = self.aliases.referents(key);
-        let aliased = aliased.flat_map(|(kind, alias)| self.aliases.holders(kind, alias));
-        for parent in self.referents.get(key).into_iter().flatten().chain(aliased) {
-            if self.objects.get(parent).is_some_and(|parent| parent.deleting) {
-                wakes.push((parent.clone(), Priority::Delete));
-            }
-        }
+        wakes.extend(self.deleting_referents(key));
         wakes.extend(self.rivals(&old));
         self.unlink(&old);
         self.inputs.prune();
         self.referents.remove(key);
         wakes
+    }
+
+    /// What a resource refers to, and what waits to go.
+    fn deleting_referents(&self, key: &ObjectKey) -> Vec<Wake> {
+        let aliased = self.aliases.referents(key);
+        let aliased = aliased.flat_map(|(kind, alias)| self.aliases.holders(kind, alias));
+        let all = self.referents.get(key).into_iter().flatten().chain(aliased);
+        let leaving = all.filter(|referent| self.objects.get(*referent).is_some_and(|it| it.deleting));
+        leaving.map(|referent| (referent.clone(), Priority::Delete)).collect()
     }
 
     /// Resources that stand back behind another and may take its place now.

@@ -48,6 +48,9 @@ pub struct Intent {
     /// When the latest try was over, if that was seen: nothing made later is ours.
     #[serde(skip)]
     pub over: Option<Timestamp>,
+    /// The id that Cloudflare answered the latest try with, if that was seen: that object is ours, and no other.
+    #[serde(skip)]
+    pub id: Option<String>,
 }
 
 impl Intent {
@@ -77,6 +80,7 @@ impl Intent {
             fields,
             seal: String::new(),
             over: None,
+            id: None,
         }
     }
 
@@ -112,6 +116,9 @@ impl Intent {
             .unwrap_or_else(|| self.at.saturating_add(ARRIVES_WITHIN).unwrap_or(Timestamp::MAX));
         if mutation::is(Mutation::LookalikeTakenForOwn) {
             return remote.key.group == self.group;
+        }
+        if let Some(id) = &self.id {
+            return remote.id == *id;
         }
         remote.key.group == self.group
             && remote.key.member == self.member

@@ -55,6 +55,13 @@ impl Look<'_> {
         diff(&self.desired.body, &remote.body, self.kind.descriptor().fields).is_empty()
     }
 
+    /// The id of an object that a create of ours has made here and that is not recorded yet.
+    fn made(&self) -> Option<&String> {
+        let intent = self.recorded.intent.as_ref();
+        let here = intent.filter(|intent| intent.scope == *self.collection.scope);
+        here.and_then(|intent| intent.id.as_ref())
+    }
+
     /// `remote` with what a list does not tell: taken for granted while nothing has changed since our own write, read
     /// otherwise. What no read tells is left out when it is not known to be as the spec asks for. None: the object is gone.
     async fn complete(&self, mut remote: Remote, source: Source) -> Result<Option<Remote>, Error> {
@@ -159,7 +166,7 @@ pub async fn observe(collections: &Collections, look: &Look<'_>) -> Result<Obser
         }
     }
     let key = &look.desired.key;
-    let found = if listed {
+    let mut found = if listed {
         collections.neighbours(look.collection, look.kind, key)
     } else {
         look.kind
@@ -167,6 +174,11 @@ pub async fn observe(collections: &Collections, look: &Look<'_>) -> Result<Obser
             .await
             .map_err(|error| failure(look.kind, &error))?
     };
+    // What a create of ours was answered with is there, whatever a list says that is behind.
+    if let Some(id) = look.made().filter(|id| found.iter().all(|remote| remote.id != **id)) {
+        let made = look.kind.get(look.client, &look.collection.scope, id).await;
+        found.extend(made.map_err(|error| failure(look.kind, &error))?);
+    }
     let mut candidates = Vec::with_capacity(found.len());
     for remote in found {
         let same = remote.key.group == key.group;

@@ -116,6 +116,8 @@ impl Pass<'_> {
                 return Err(failed.failure);
             }
         };
+        let made = Try::Made(remote.id.as_str().into());
+        self.context.note_try(&object, &intent, Some(made));
         report::event(
             self.context,
             &object,
@@ -162,6 +164,7 @@ impl Pass<'_> {
         let Some(object) = self.stored(&object, &remote.id) else {
             return Ok(next);
         };
+        self.context.forget_tries(&object);
         let object = self.claim(&object, &remote.id, None).await?;
         // What Cloudflare does not take at creation (a plan, a pause) is set afterwards.
         let left = diff(&work.prepared.desired.body, &remote.body, self.kind.descriptor().fields);

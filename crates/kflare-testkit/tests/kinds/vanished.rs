@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use kflare_api::names;
-use kflare_sim::{Dropped, Fault, FaultMatch, Plan};
+use kflare_sim::{Dropped, Fault, FaultMatch, Plan, Totals};
 use kflare_testkit::memory_api::{Fault as ApiFault, FaultRule, ObjectId, RequestInfo, WatchCut};
 use serde_json::{Value, json};
 
@@ -68,6 +68,18 @@ fn nothing_is_made_for_it_once_it_is_known_to_be_gone() {
         stage.rest(MINUTE).await;
         assert_eq!(stage.world.api.overtaken().len(), 1);
         assert_eq!(creates(&stage, &mark), 0);
+    });
+}
+
+/// Lists that are behind do not hide it (found by a story).
+#[test]
+fn it_goes_by_the_id_that_the_create_was_answered_with() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        stage.fault_times(FaultMatch::route("POST", RECORDS), Fault::Delay { ms: 5000 }, 1);
+        let empty = Fault::EmptyList { totals: Totals::Zero };
+        stage.fault(FaultMatch::route("GET", RECORDS), empty);
+        vanishes(&stage, record("x", spec())).await;
+        stage.until("taken back", |stage| stage.records().is_empty()).await;
     });
 }
 

@@ -385,6 +385,24 @@ fn a_worker_that_others_call_says_so_and_waits() {
     });
 }
 
+/// A reference that is taken out of a spec sets free what waits for it (found by a story).
+#[test]
+fn what_a_worker_does_not_name_any_more_may_go() {
+    play_in_zone(Plan::Free, |stage| async move {
+        let api = stage.create(worker("api", json!({})));
+        stage.ready(std::slice::from_ref(&api)).await;
+        let calls = json!({ "bindings": [{ "name": "API", "service": { "name": "api" } }] });
+        let web = stage.create(worker("web", calls));
+        stage.ready(std::slice::from_ref(&web)).await;
+        stage.user.delete(&api);
+        stage.until("in use", |stage| stage.user.ready(&api).1 == "InUse").await;
+        stage.user.edit_spec(&web, &json!({ "bindings": [] }));
+        stage
+            .until_within("gone", 2 * MINUTE, |stage| stage.world.api.get(&api).is_none())
+            .await;
+    });
+}
+
 // Plan limits. Field case 84: code that is too large is sent once.
 #[test]
 fn what_the_plan_does_not_allow_is_said_and_not_tried_all_the_time() {
