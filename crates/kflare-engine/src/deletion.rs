@@ -50,17 +50,28 @@ pub(crate) async fn run(pass: &Pass<'_>, object: &Arc<Object>) -> Result<Next, F
         )
         .await);
     }
-    carry_out_policy(pass, object).await?;
+    if carry_out_policy(pass, object).await? == Found::NothingAnnounced {
+        keep(context, object, "nothing was created or adopted");
+    }
     release(context, object).await
+}
+
+/// What a deletion found at Cloudflare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// What the policy was carried out on, or nothing that it could be carried out on.
+    All,
+    /// Nothing of what a create had announced.
+    NothingAnnounced,
 }
 
 /// Does as the deletion policy says with what the resource has at Cloudflare: the object that it has recorded, and the one that
 /// an interrupted create may have left behind.
-pub(crate) async fn carry_out_policy(pass: &Pass<'_>, object: &Arc<Object>) -> Result<(), Failure> {
+pub(crate) async fn carry_out_policy(pass: &Pass<'_>, object: &Arc<Object>) -> Result<Found, Failure> {
     let context = pass.context;
     let mut recorded = context.recorded_unproven(object);
     if pass.kind.descriptor().lifecycle == Lifecycle::Verified || nothing_to_do(&recorded) {
-        return Ok(());
+        return Ok(Found::All);
     }
     let place = place(pass, &recorded);
     let account_default = place
@@ -72,14 +83,14 @@ pub(crate) async fn carry_out_policy(pass: &Pass<'_>, object: &Arc<Object>) -> R
         .map_err(|error| Failure::new(Class::Invalid(Reason::INVALID_SPEC), error.to_string()))?;
     if policy.mode == Mode::Observe {
         keep(context, object, "kflare.dev/mode is observe");
-        return Ok(());
+        return Ok(Found::All);
     }
     // Keeping an object needs no credential, and so no account.
     if recorded.intent.is_none() || policy.deletion == Deletion::Retain {
         let plan = decide_deletion(&recorded, None, policy.deletion);
         if let Plan::Forget { why } = &plan {
             keep(context, object, why);
-            return Ok(());
+            return Ok(Found::All);
         }
     }
     let place = place?;
@@ -91,8 +102,11 @@ pub(crate) async fn carry_out_policy(pass: &Pass<'_>, object: &Arc<Object>) -> R
     recorded.intent = context.recorded(object, &client).intent;
     // Where an object that is recorded was gone, another may have been on its way.
     let left_behind = left_behind(pass, &place, &client, &recorded).await?;
-    let known =
-        (recorded.id.is_some() || left_behind.is_none()).then(|| decide_deletion(&recorded, None, policy.deletion));
+    if recorded.id.is_none() && left_behind.is_none() {
+        return Ok(Found::NothingAnnounced);
+    }
+    let known = recorded.id.is_some();
+    let known = known.then(|| decide_deletion(&recorded, None, policy.deletion));
     let left_behind = left_behind.map(|(collection, remote)| {
         let unrecorded = Recorded::default();
         (collection, decide_deletion(&unrecorded, Some(&remote), policy.deletion))
@@ -112,7 +126,7 @@ pub(crate) async fn carry_out_policy(pass: &Pass<'_>, object: &Arc<Object>) -> R
             _ => {}
         }
     }
-    Ok(())
+    Ok(Found::All)
 }
 
 fn nothing_to_do(recorded: &Recorded) -> bool {

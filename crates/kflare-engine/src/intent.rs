@@ -84,6 +84,11 @@ impl Intent {
         }
     }
 
+    /// After that, what was not answered has not happened.
+    pub fn latest_arrival(&self) -> Timestamp {
+        self.at.saturating_add(ARRIVES_WITHIN).unwrap_or(Timestamp::MAX)
+    }
+
     /// Whether `other` means the same object.
     pub fn is_same_object(&self, other: &Self) -> bool {
         (&self.scope, &self.group, &self.member, &self.print)
@@ -111,9 +116,7 @@ impl Intent {
     /// where the key is not, the object is ours only `now`, shortly after the intent: there was none of that name before it, and
     /// Cloudflare makes no second one.
     pub fn made(&self, remote: &Remote, nature: Nature, now: Timestamp) -> bool {
-        let until = self
-            .over
-            .unwrap_or_else(|| self.at.saturating_add(ARRIVES_WITHIN).unwrap_or(Timestamp::MAX));
+        let until = self.over.unwrap_or_else(|| self.latest_arrival());
         if mutation::is(Mutation::LookalikeTakenForOwn) {
             return remote.key.group == self.group;
         }

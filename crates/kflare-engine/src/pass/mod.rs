@@ -22,7 +22,7 @@ use crate::{
     contest::Ruling,
     context::{ClaimsFor, Context},
     decide::{Observed, Situation, decide},
-    deletion,
+    deletion::{self, Found},
     errors::{Class, Failure},
     kind::{Kind, Lifecycle, Remote, Write},
     mutation::{self, Mutation},
@@ -105,15 +105,29 @@ impl Pass<'_> {
     async fn clear_up(&self, key: &ObjectKey) -> Option<Instant> {
         loop {
             let vanished = self.context.vanished().first(key)?;
-            if let Err(failure) = Box::pin(deletion::carry_out_policy(self, &vanished)).await {
-                tracing::warn!(detail = %failure.message, "what was being made for a resource that is gone still stands at Cloudflare");
-                return Some(self.context.soon(CLEARS_UP_AGAIN));
+            match Box::pin(deletion::carry_out_policy(self, &vanished)).await {
+                Ok(Found::All) => {}
+                // It may still be made, or a list may be behind.
+                Ok(Found::NothingAnnounced) if self.may_arrive(&vanished) => {
+                    return Some(self.context.soon(CLEARS_UP_AGAIN));
+                }
+                Ok(Found::NothingAnnounced) => {}
+                Err(failure) => {
+                    tracing::warn!(detail = %failure.message, "what was being made for a resource that is gone still stands at Cloudflare");
+                    return Some(self.context.soon(CLEARS_UP_AGAIN));
+                }
             }
             self.context.vanished().done(&vanished);
             self.context.forget(&vanished);
             let rivals = self.context.index().rivals(&vanished);
             self.context.wake_all(rivals);
         }
+    }
+
+    /// Whether what a resource has announced may still come to light.
+    fn may_arrive(&self, object: &Object) -> bool {
+        let intent = self.context.recorded_unproven(object).intent;
+        intent.is_some_and(|intent| self.context.now() < intent.latest_arrival())
     }
 
     /// Over a resource that is there.

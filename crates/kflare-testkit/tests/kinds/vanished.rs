@@ -6,9 +6,11 @@ use std::time::Duration;
 use kflare_api::names;
 use kflare_sim::{Dropped, Fault, FaultMatch, Plan, Totals};
 use kflare_testkit::memory_api::{Fault as ApiFault, FaultRule, ObjectId, RequestInfo, WatchCut};
+use kflare_testkit::simulation::ACCOUNT_ID;
 use serde_json::{Value, json};
 
 use crate::stage::{MINUTE, Mark, RECORDS, Stage, adopting, annotated, play_in_zone, record, zone};
+use crate::worker_stage::worker;
 
 fn spec() -> Value {
     json!({ "name": "x", "type": "A", "content": "192.0.2.1" })
@@ -80,6 +82,26 @@ fn it_goes_by_the_id_that_the_create_was_answered_with() {
         stage.fault(FaultMatch::route("GET", RECORDS), empty);
         vanishes(&stage, record("x", spec())).await;
         stage.until("taken back", |stage| stage.records().is_empty()).await;
+    });
+}
+
+/// Workers are known by their list only, which may be behind as well (found by a story).
+#[test]
+fn it_is_looked_for_as_long_as_it_may_come_to_light() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let script = "/accounts/{account_id}/workers/scripts/{script_name}";
+        stage.fault_times(FaultMatch::route("PUT", script), Fault::Delay { ms: 5000 }, 1);
+        let empty = Fault::EmptyList { totals: Totals::Zero };
+        let empty = stage.fault(
+            FaultMatch::route("GET", "/accounts/{account_id}/workers/scripts"),
+            empty,
+        );
+        vanishes(&stage, worker("x", json!({}))).await;
+        stage.rest(MINUTE).await;
+        assert_eq!(stage.cloudflare.workers(ACCOUNT_ID).len(), 1, "the case is met");
+        stage.cloudflare.remove_fault(empty);
+        stage.rest(MINUTE).await;
+        assert!(stage.cloudflare.workers(ACCOUNT_ID).is_empty());
     });
 }
 
