@@ -106,12 +106,11 @@ impl Pass<'_> {
         loop {
             let vanished = self.context.vanished().first(key)?;
             match Box::pin(deletion::carry_out_policy(self, &vanished)).await {
-                Ok(Found::All) => {}
                 // It may still be made, or a list may be behind.
                 Ok(Found::NothingAnnounced) if self.may_arrive(&vanished) => {
                     return Some(self.context.soon(CLEARS_UP_AGAIN));
                 }
-                Ok(Found::NothingAnnounced) => {}
+                Ok(_) => {}
                 Err(failure) => {
                     tracing::warn!(detail = %failure.message, "what was being made for a resource that is gone still stands at Cloudflare");
                     return Some(self.context.soon(CLEARS_UP_AGAIN));

@@ -35,6 +35,7 @@ mod first_install;
 mod found_by_stories;
 #[cfg(test)]
 mod interrupted_creates;
+#[cfg(test)]
 mod ip_lists;
 #[cfg(test)]
 mod leadership;
@@ -94,6 +95,7 @@ mod tunnel_secrets;
 mod tunnels;
 #[cfg(test)]
 mod two_clusters;
+#[cfg(test)]
 mod vanished;
 #[cfg(test)]
 mod watches;

@@ -104,8 +104,8 @@ async fn a_delete_may_be_overtaken_by_the_first_finalizer() {
         it.verb == Verb::Patch
     }));
     api.create(&PostParams::default(), &gadget("new", 1)).await.unwrap();
-    let hold = Patch::Merge(json!({ "metadata": { "finalizers": ["example.com/hold"] } }));
-    let held = api.patch("new", &PatchParams::default(), &hold).await.unwrap();
+    let finalizer = Patch::Merge(json!({ "metadata": { "finalizers": ["example.com/hold"] } }));
+    let held = api.patch("new", &PatchParams::default(), &finalizer).await.unwrap();
     assert_eq!(held.metadata.finalizers.unwrap_or_default(), ["example.com/hold"]);
     sleep(Duration::from_millis(10)).await;
     assert_eq!(server.get(&id("new")), None, "gone, finalizer or not");
