@@ -85,6 +85,11 @@ impl Client {
         Self { lane, ..self.clone() }
     }
 
+    /// The lane in which its calls wait.
+    pub fn lane(&self) -> Lane {
+        self.lane
+    }
+
     /// The same client, asking `gate` before every call that is not a GET: when the call is made, and again when its
     /// turn has come, immediately before it leaves. Gates add up; each one must agree.
     #[must_use]

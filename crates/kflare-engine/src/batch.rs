@@ -12,7 +12,7 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
-use kflare_cloudflare::{Client, Error, Writes};
+use kflare_cloudflare::{Client, Error, Lane, Writes};
 use tokio::{
     sync::{Notify, oneshot},
     time::{Instant, sleep_until},
@@ -49,6 +49,7 @@ enum Told {
 
 struct Entry {
     write: Write,
+    lane: Lane,
     reply: oneshot::Sender<Told>,
 }
 
@@ -57,6 +58,8 @@ struct Queue {
     /// When the last of them joined.
     joined: Instant,
     full: Arc<Notify>,
+    /// Somebody has joined who is more urgent than all before.
+    hurry: Arc<Notify>,
 }
 
 impl Queue {
@@ -65,7 +68,13 @@ impl Queue {
             entries: VecDeque::new(),
             joined: Instant::now(),
             full: Arc::default(),
+            hurry: Arc::default(),
         }
+    }
+
+    /// The most urgent lane of those who have joined.
+    fn lane(&self) -> Option<Lane> {
+        self.entries.iter().map(|entry| entry.lane).min()
     }
 }
 
@@ -161,7 +170,11 @@ impl Batches {
             let mut pending = lock(&self.pending);
             let first = !pending.contains_key(key);
             let queue = pending.entry(key.clone()).or_insert_with(Queue::new);
-            queue.entries.push_back(Entry { write, reply });
+            let lane = client.lane();
+            if queue.lane().is_none_or(|before| lane < before) {
+                queue.hurry.notify_one();
+            }
+            queue.entries.push_back(Entry { write, lane, reply });
             queue.joined = Instant::now();
             if queue.entries.len() >= writer.limit().get() {
                 queue.full.notify_one();
@@ -184,7 +197,8 @@ impl Batches {
                     let (reply, next) = oneshot::channel();
                     told = next;
                     if let Some(queue) = lock(&self.pending).get_mut(key) {
-                        queue.entries.push_front(Entry { write, reply });
+                        let lane = client.lane();
+                        queue.entries.push_front(Entry { write, lane, reply });
                     }
                     Box::pin(self.lead(lead, kind, writer, client)).await;
                 }
@@ -214,6 +228,22 @@ impl Batches {
         }
     }
 
+    /// Waits for the turn of a batch, in the lane of the most urgent of those who have joined it.
+    async fn turn(&self, key: &CollectionKey, client: &Client) -> Result<Client, Error> {
+        loop {
+            let joined = lock(&self.pending)
+                .get(key)
+                .map(|queue| (queue.lane(), queue.hurry.clone()));
+            let (lane, hurry) = joined.unwrap_or_default();
+            let client = client.in_lane(lane.unwrap_or(client.lane()));
+            tokio::select! {
+                biased;
+                turn = client.in_turn() => return turn,
+                () = hurry.notified() => {}
+            }
+        }
+    }
+
     /// When a container may send a batch that is not full.
     fn slot(&self, key: &CollectionKey) -> Instant {
         let now = Instant::now();
@@ -235,7 +265,7 @@ impl Batches {
         let limit = writer.limit().get();
         self.gather(&lead.key, limit).await;
         // Until its turn has come, others may still join.
-        let client = client.in_turn().await;
+        let client = self.turn(&lead.key, client).await;
         let entries: Vec<Entry> = match lock(&self.pending).get_mut(&lead.key) {
             Some(queue) => {
                 let many = queue.entries.len().min(limit);

@@ -186,8 +186,7 @@ impl Context {
         let index = self.index();
         let mut queue = self.queue();
         for (key, priority) in wakes {
-            if self.settings.manages(&key.kind) && (index.get(&key).is_some() || self.vanished().first(&key).is_some())
-            {
+            if self.settings.manages(&key.kind) && (index.get(&key).is_some() || self.vanished().has(&key)) {
                 queue.add(&key, priority);
             }
         }
@@ -268,6 +267,14 @@ impl Context {
     /// Notes what is known of the create that `intent` announced; none while it is under way: then the resource names this one, and
     /// what was known of those before is of no use.
     pub(crate) fn note_try(&self, object: &Object, intent: &Intent, seen: Option<Try>) {
+        // Of one that is gone, and has left nothing, nothing is kept.
+        let known = self
+            .index()
+            .get(&object.key)
+            .is_some_and(|known| known.uid == object.uid);
+        if !known && !self.vanished().has(&object.key) {
+            return;
+        }
         let mut tries = lock(&self.tries);
         match seen {
             Some(seen) => drop(tries.entry(object.uid.clone()).or_default().insert(intent.at, seen)),
@@ -277,7 +284,7 @@ impl Context {
 
     /// Whether there is anything to do for a resource of that name: it is known, or what it has left is still to be dealt with.
     pub(crate) fn concerns(&self, key: &ObjectKey) -> bool {
-        self.index().get(key).is_some() || self.vanished().first(key).is_some()
+        self.index().get(key).is_some() || self.vanished().has(key)
     }
 
     /// The object that a create made is recorded: what was seen of the create is of no use any more.
@@ -389,7 +396,7 @@ pub(crate) struct ClaimsFor<'a> {
     /// That of the collection's account; none: nothing is asked about intents.
     pub client: Option<&'a Client>,
     pub collection: &'a CollectionKey,
-    pub asking: &'a ObjectKey,
+    pub asking: &'a Object,
 }
 
 impl Claims for ClaimsFor<'_> {
@@ -397,19 +404,18 @@ impl Claims for ClaimsFor<'_> {
         if mutation::is(Mutation::ClaimIgnored) {
             return None;
         }
-        self.context.index().holder(self.collection, id, self.asking)
+        self.context.index().holder(self.collection, id, &self.asking.key)
     }
 
     fn announcer(&self, remote: &Remote) -> Option<ObjectKey> {
         let client = self.client?;
         let mut announcers = self.context.index().announcers(self.collection, &remote.key.group);
         // What is still to go is nobody else's either.
-        announcers.extend(self.context.vanished().of_kind(&self.asking.kind));
-        let asking = self.context.index().get(self.asking);
-        let is_asking = |other: &Object| asking.as_ref().is_some_and(|asking| asking.uid == other.uid);
-        let others = announcers.iter().filter(|other| !is_asking(other));
+        announcers.extend(self.context.vanished().of_kind(&self.asking.key.kind));
+        let others = announcers.iter().filter(|other| other.uid != self.asking.uid);
         let made = others.filter(|other| {
             let intent = self.context.recorded(other, client).intent;
+            let intent = intent.filter(|it| it.scope == *self.collection.scope);
             intent.is_some_and(|it| it.made(remote, self.descriptor.nature, client.server_time()))
         });
         made.map(|other| other.key.clone()).next()

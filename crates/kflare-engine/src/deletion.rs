@@ -9,9 +9,9 @@ use serde_json::json;
 
 use crate::{
     cluster::ClusterError,
-    context::Context,
+    context::{ClaimsFor, Context},
     credentials::Credentials,
-    decide::decide_deletion,
+    decide::{Claims, decide_deletion},
     errors::{Class, Failure},
     index::CollectionKey,
     intent::Intent,
@@ -101,7 +101,7 @@ pub(crate) async fn carry_out_policy(pass: &Pass<'_>, object: &Arc<Object>) -> R
         .in_lane(pass.lane);
     recorded.intent = context.recorded(object, &client).intent;
     // Where an object that is recorded was gone, another may have been on its way.
-    let left_behind = left_behind(pass, &place, &client, &recorded).await?;
+    let left_behind = left_behind(pass, &place, &client, object, &recorded).await?;
     if recorded.id.is_none() && left_behind.is_none() {
         return Ok(Found::NothingAnnounced);
     }
@@ -136,11 +136,17 @@ fn nothing_to_do(recorded: &Recorded) -> bool {
 /// The dependents that still stand, as a message.
 fn dependents(context: &Context, key: &ObjectKey) -> Option<String> {
     let index = context.index();
-    let names: Vec<String> = index.referrers(key).take(NAMED + 1).map(ToString::to_string).collect();
+    let mut names: Vec<String> = index.referrers(key).take(NAMED + 1).map(ToString::to_string).collect();
+    let mut total = index.referrers(key).count();
+    drop(index);
+    // What is still to be dealt with needs its zone, and its account.
+    for gone in context.vanished().referrers(key) {
+        names.push(format!("what was being made for {gone}, which is gone"));
+        total += 1;
+    }
     if names.is_empty() {
         return None;
     }
-    let total = index.referrers(key).count();
     let more = if total > NAMED {
         format!(" and {} more", total - NAMED)
     } else {
@@ -197,6 +203,7 @@ async fn left_behind(
     pass: &Pass<'_>,
     place: &Place,
     client: &Client,
+    object: &Object,
     recorded: &Recorded,
 ) -> Result<Option<(CollectionKey, Remote)>, Failure> {
     let Some(intent) = &recorded.intent else {
@@ -212,11 +219,19 @@ async fn left_behind(
         scope: intent.scope.as_str().into(),
         ..place.collection.clone()
     };
-    let index = pass.context.index();
+    let claims = ClaimsFor {
+        context: pass.context,
+        descriptor: pass.kind.descriptor(),
+        client: Some(client),
+        collection: &collection,
+        asking: object,
+    };
+    let is_claimed = |id: &str| pass.context.index().claimants(&collection, id).next().is_some();
     found.retain(|remote| {
         intent.made(remote, pass.kind.descriptor().nature, client.server_time())
             && recorded.id.as_ref() != Some(&remote.id)
-            && index.claimants(&collection, &remote.id).next().is_none()
+            && !is_claimed(&remote.id)
+            && claims.announcer(remote).is_none()
     });
     found.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
     Ok(found.into_iter().next().map(|remote| (collection, remote)))

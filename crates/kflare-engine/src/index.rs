@@ -413,7 +413,7 @@ impl Index {
         if let Some(old) = &old {
             // What the spec does not name any more may go.
             if old.generation != object.generation || old.uid != object.uid {
-                wakes.extend(self.deleting_referents(&key));
+                wakes.extend(self.deleting(self.referents(&key)));
             }
             self.unlink(old);
         }
@@ -448,7 +448,7 @@ impl Index {
             .referrers(key)
             .map(|child| (child.clone(), Priority::Dependent))
             .collect();
-        wakes.extend(self.deleting_referents(key));
+        wakes.extend(self.deleting(self.referents(key)));
         wakes.extend(self.rivals(&old));
         self.unlink(&old);
         self.inputs.prune();
@@ -456,13 +456,19 @@ impl Index {
         wakes
     }
 
-    /// What a resource refers to, and what waits to go.
-    fn deleting_referents(&self, key: &ObjectKey) -> Vec<Wake> {
+    /// What a resource refers to.
+    pub fn referents(&self, key: &ObjectKey) -> Vec<ObjectKey> {
         let aliased = self.aliases.referents(key);
         let aliased = aliased.flat_map(|(kind, alias)| self.aliases.holders(kind, alias));
         let all = self.referents.get(key).into_iter().flatten().chain(aliased);
-        let leaving = all.filter(|referent| self.objects.get(*referent).is_some_and(|it| it.deleting));
-        leaving.map(|referent| (referent.clone(), Priority::Delete)).collect()
+        all.cloned().collect()
+    }
+
+    /// Those of them that wait to go.
+    pub fn deleting(&self, referents: Vec<ObjectKey>) -> Vec<Wake> {
+        let is_deleting = |key: &ObjectKey| self.objects.get(key).is_some_and(|it| it.deleting);
+        let leaving = referents.into_iter().filter(is_deleting);
+        leaving.map(|key| (key, Priority::Delete)).collect()
     }
 
     /// Resources that stand back behind another and may take its place now.

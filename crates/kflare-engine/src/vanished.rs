@@ -16,47 +16,69 @@ use crate::{
 
 /// Those whose remains are still to be dealt with. In memory: a process that dies first leaves them where they are.
 #[derive(Default)]
-pub(crate) struct Vanished {
-    by_key: BTreeMap<ObjectKey, Vec<Arc<Object>>>,
+pub(crate) struct Vanished(BTreeMap<ObjectKey, Vec<Gone>>);
+
+/// A resource as it was last known, and what it referred to, which has to stay until its remains are dealt with.
+struct Gone {
+    object: Arc<Object>,
+    referents: Vec<ObjectKey>,
 }
 
 impl Vanished {
     /// Notes a resource, as it was last known, that is no longer there. Only one that was just being created can have vanished so:
     /// a finalizer holds off every later delete. In any other state it went with our consent, or by force of a user who took the
     /// finalizer off.
-    pub fn note(&mut self, object: &Arc<Object>) -> bool {
+    pub fn note(&mut self, object: &Arc<Object>, referents: Vec<ObjectKey>) -> bool {
         let creating = object.has_finalizer() && object.annotation(names::CREATE_INTENT).is_some();
         let vanished = creating && !object.deleting && !is_paused(object);
-        if vanished && !mutation::is(Mutation::VanishedForgotten) {
-            self.by_key.entry(object.key.clone()).or_default().push(object.clone());
-            return true;
+        if !vanished || mutation::is(Mutation::VanishedForgotten) {
+            return false;
         }
-        false
+        let object = object.clone();
+        let of_that_name = self.0.entry(object.key.clone()).or_default();
+        of_that_name.push(Gone { object, referents });
+        true
     }
 
-    /// The one of that name that vanished first.
-    pub fn first(&self, key: &ObjectKey) -> Option<Arc<Object>> {
-        self.by_key.get(key).and_then(|all| all.first()).cloned()
+    /// Those of that name.
+    pub fn called(&self, key: &ObjectKey) -> Vec<Arc<Object>> {
+        let all = self.0.get(key).into_iter().flatten();
+        all.map(|gone| gone.object.clone()).collect()
+    }
+
+    /// Whether there is one of that name.
+    pub fn has(&self, key: &ObjectKey) -> bool {
+        self.0.contains_key(key)
     }
 
     /// All of a kind.
     pub fn of_kind(&self, kind: &str) -> Vec<Arc<Object>> {
-        let all = self.by_key.iter().filter(|(key, _)| &*key.kind == kind);
-        all.flat_map(|(_, all)| all).cloned().collect()
+        let all = self.0.iter().filter(|(key, _)| &*key.kind == kind);
+        all.flat_map(|(_, all)| all).map(|gone| gone.object.clone()).collect()
     }
 
-    /// What the resource has left is dealt with.
-    pub fn done(&mut self, object: &Object) {
-        if let Some(all) = self.by_key.get_mut(&object.key) {
-            all.retain(|it| it.uid != object.uid);
-            if all.is_empty() {
-                self.by_key.remove(&object.key);
-            }
+    /// Those that referred to a resource.
+    pub fn referrers(&self, referent: &ObjectKey) -> Vec<ObjectKey> {
+        let all = self.0.values().flatten();
+        let referring = all.filter(|gone| gone.referents.contains(referent));
+        referring.map(|gone| gone.object.key.clone()).collect()
+    }
+
+    /// What the resource has left is dealt with, or it has left nothing. What it referred to.
+    pub fn done(&mut self, object: &Object) -> Vec<ObjectKey> {
+        let Some(all) = self.0.get_mut(&object.key) else {
+            return Vec::new();
+        };
+        let at = all.iter().position(|gone| gone.object.uid == object.uid);
+        let gone = at.map(|at| all.remove(at));
+        if all.is_empty() {
+            self.0.remove(&object.key);
         }
+        gone.map(|gone| gone.referents).unwrap_or_default()
     }
 
     /// How many there are.
     pub fn size(&self) -> usize {
-        self.by_key.values().map(Vec::len).sum()
+        self.0.values().map(Vec::len).sum()
     }
 }

@@ -69,6 +69,11 @@ impl Run {
                 if let Some(seen) = &mut state.seen {
                     seen.insert(object.key.clone());
                 }
+                // Another has taken its name, and nobody said that it went.
+                let known = self.context.index().get(&object.key);
+                if known.is_some_and(|known| known.uid != object.uid) {
+                    self.forget(id, &object.key);
+                }
                 let wakes = self.context.index().apply(object);
                 self.wake(id, wakes);
             }
@@ -117,10 +122,12 @@ impl Run {
 
     fn forget(&mut self, id: FeedId, key: &ObjectKey) {
         let old = self.context.index().get(key);
+        let referents = self.context.index().referents(key);
         let wakes = self.context.index().remove(key);
         self.context.queue().forget(key);
         if let Some(old) = old {
-            if self.working && self.context.vanished().note(&old) {
+            let ours = self.working && self.context.settings.manages(&key.kind);
+            if ours && self.context.vanished().note(&old, referents) {
                 self.context.wake_all(vec![(key.clone(), Priority::Delete)]);
             } else {
                 self.context.forget(&old);

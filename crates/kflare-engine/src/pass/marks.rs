@@ -50,6 +50,10 @@ impl Pass<'_> {
         // Gone all the same (see [`crate::vanished`]): nothing is to be created for it any more.
         let known = self.context.index().get(&object.key);
         if known.is_none_or(|known| known.uid != object.uid) {
+            if standing.is_none() {
+                // The watch may have said so after it had shown this very write.
+                self.context.vanished().done(&object);
+            }
             return Err(Failure::new(Class::StoreConflict, "the resource is gone"));
         }
         Ok((object, intent))

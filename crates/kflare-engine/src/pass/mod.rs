@@ -49,6 +49,9 @@ const RARELY: Duration = Duration::from_hours(1);
 /// What a resource has left at Cloudflare that is gone without our consent is tried to be deleted again after that long.
 const CLEARS_UP_AGAIN: Duration = Duration::from_secs(30);
 
+/// The same, where trying soon is of no use.
+const CLEARS_UP_ANYWAY: Duration = Duration::from_mins(10);
+
 /// What is to happen with the resource after a pass.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Next {
@@ -60,30 +63,18 @@ pub(crate) enum Next {
     Retry(Class),
 }
 
-impl Next {
-    /// With a look at `at`, if there is to be one.
-    fn no_later_than(self, at: Option<Instant>) -> Self {
-        match (self, at) {
-            (Self::Settled, Some(at)) => Self::At(at, Priority::Delete),
-            (Self::At(then, _), Some(at)) if at < then => Self::At(at, Priority::Delete),
-            (next, _) => next,
-        }
-    }
-}
-
 /// Runs a pass.
 pub(crate) async fn run(context: &Context, key: &ObjectKey, lane: Priority) -> Next {
     let Some(kind) = context.kinds.get(&key.kind) else {
         return Next::Settled;
     };
     let pass = Pass { context, kind, lane };
-    let clears_up = pass.clear_up(key).await;
+    pass.clear_up(key).await;
     let object = context.index().get(key);
-    let next = match object {
+    match object {
         Some(object) => pass.over(&object).await,
         None => Next::Settled,
-    };
-    next.no_later_than(clears_up)
+    }
 }
 
 /// What a pass works with.
@@ -100,26 +91,30 @@ struct Work {
 }
 
 impl Pass<'_> {
-    /// Deals with what resources of that name have left that are gone without our consent; see [`crate::vanished`]. When to try
-    /// again, if Cloudflare would not.
-    async fn clear_up(&self, key: &ObjectKey) -> Option<Instant> {
-        loop {
-            let vanished = self.context.vanished().first(key)?;
+    /// Deals with what resources of that name have left that are gone without our consent; see [`crate::vanished`]. What Cloudflare
+    /// would not do is tried again.
+    async fn clear_up(&self, key: &ObjectKey) {
+        let context = self.context;
+        let again = |pause: Duration| context.queue().add_at(key, context.soon(pause), Priority::Delete);
+        let all = context.vanished().called(key);
+        for vanished in all {
+            // Should this pass be cut off.
+            again(CLEARS_UP_ANYWAY);
             match Box::pin(deletion::carry_out_policy(self, &vanished)).await {
                 // It may still be made, or a list may be behind.
-                Ok(Found::NothingAnnounced) if self.may_arrive(&vanished) => {
-                    return Some(self.context.soon(CLEARS_UP_AGAIN));
+                Ok(Found::NothingAnnounced) if self.may_arrive(&vanished) => again(CLEARS_UP_AGAIN),
+                Ok(_) => {
+                    let referents = context.vanished().done(&vanished);
+                    context.forget(&vanished);
+                    let mut wakes = context.index().rivals(&vanished);
+                    wakes.extend(context.index().deleting(referents));
+                    context.wake_all(wakes);
                 }
-                Ok(_) => {}
                 Err(failure) => {
-                    tracing::warn!(detail = %failure.message, "what was being made for a resource that is gone still stands at Cloudflare");
-                    return Some(self.context.soon(CLEARS_UP_AGAIN));
+                    tracing::warn!(uid = %vanished.uid, detail = %failure.message, "cannot deal yet with what was being made for a resource that is gone");
+                    again(failure.class.backoff().0.clamp(CLEARS_UP_AGAIN, CLEARS_UP_ANYWAY));
                 }
             }
-            self.context.vanished().done(&vanished);
-            self.context.forget(&vanished);
-            let rivals = self.context.index().rivals(&vanished);
-            self.context.wake_all(rivals);
         }
     }
 
@@ -416,7 +411,10 @@ impl Pass<'_> {
             Changed::UnderWay(under_way) => {
                 let corrects = if known { changes.to_vec() } else { Vec::new() };
                 // Noted before anything that can fail: asked for twice, it would be carried out twice.
-                Ok(self.begun(object, work, None, under_way, corrects).await)
+                let next = self.begun(object, work, None, under_way, corrects).await;
+                let stored = self.context.index().get(&object.key);
+                self.claim(stored.as_ref().unwrap_or(object), id, None).await?;
+                Ok(next)
             }
         }
     }
@@ -475,7 +473,7 @@ pub(crate) fn decide_with(
             descriptor,
             client,
             collection: &prepared.collection,
-            asking: &object.key,
+            asking: object,
         },
     })
 }

@@ -1,12 +1,14 @@
 //! Resources that the API server removes although it has just acknowledged our finalizer (kubernetes/kubernetes#77988): what is
 //! being made for them goes as well, by the deletion policy, and nothing else does.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kflare_api::names;
 use kflare_sim::{Dropped, Fault, FaultMatch, Plan, Totals};
 use kflare_testkit::memory_api::{Fault as ApiFault, FaultRule, ObjectId, RequestInfo, WatchCut};
-use kflare_testkit::simulation::ACCOUNT_ID;
+use kflare_testkit::simulation::{ACCOUNT_ID, NAMESPACE, User};
+use kflare_testkit::story::Holdings;
 use serde_json::{Value, json};
 
 use crate::stage::{MINUTE, Mark, RECORDS, Stage, adopting, annotated, play_in_zone, record, zone};
@@ -70,6 +72,50 @@ fn nothing_is_made_for_it_once_it_is_known_to_be_gone() {
         stage.rest(MINUTE).await;
         assert_eq!(stage.world.api.overtaken().len(), 1);
         assert_eq!(creates(&stage, &mark), 0);
+        // What is made after it, and just the same, is not its.
+        stage.foreign(&spec());
+        stage.rest(10 * MINUTE).await;
+        assert_eq!(stage.records().len(), 1);
+    });
+}
+
+/// What it needs to be cleared up stays as long: its zone, and its account.
+#[test]
+fn an_account_that_is_deleted_meanwhile_waits_for_it() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let namespaces = "/accounts/{account_id}/storage/kv/namespaces";
+        stage.fault_times(FaultMatch::route("POST", namespaces), Fault::Delay { ms: 5000 }, 1);
+        let manifest = json!({
+            "apiVersion": names::API_VERSION, "kind": "KVNamespace",
+            "metadata": { "name": "x", "namespace": NAMESPACE },
+            "spec": { "accountRef": { "name": "main" }, "title": "sessions" },
+        });
+        vanishes(&stage, manifest).await;
+        stage.user.delete_all();
+        stage.gone(&[User::account_id(), User::secret_id()]).await;
+        let left = Holdings::of(&stage.cloudflare);
+        assert_eq!(left.stores.len() + left.zones.len(), 0, "{left:#?}");
+    });
+}
+
+/// All that a new list tells is that another has its name now.
+#[test]
+fn it_goes_when_another_has_taken_its_name_before_anybody_said_so() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        stage.fault_times(FaultMatch::route("POST", RECORDS), Fault::Delay { ms: 5000 }, 1);
+        let first = AtomicBool::new(true);
+        stage.world.api.before_each(move |api, request| {
+            let writes = request.writes() && request.name.as_deref() == Some("x");
+            if writes && first.swap(false, Ordering::Relaxed) {
+                api.cut_watches("dnsrecords.kflare.dev", WatchCut::Gone);
+            }
+        });
+        vanishes(&stage, record("x", spec())).await;
+        let other = json!({ "name": "other", "type": "A", "content": "192.0.2.2" });
+        let again = stage.record("x", other);
+        stage.ready(std::slice::from_ref(&again)).await;
+        stage.until("taken back", |stage| stage.records().len() == 1).await;
+        assert_eq!(stage.records()[0]["name"], "other.example.com");
     });
 }
 
