@@ -126,7 +126,7 @@ fn stories_leave_nothing_out() {
     assert_eq!(types.len(), RecordType::ALL.len(), "{types:?}");
     // All that the simulator has, `status` twice under one name.
     assert_eq!(kinds_of_faults.len(), 9, "{kinds_of_faults:?}");
-    assert_eq!((api_faults.len(), cuts.len(), kills.len()), (7, 4, 4));
+    assert_eq!((api_faults.len(), cuts.len(), kills.len()), (8, 4, 4));
     assert_eq!(settings, BTreeSet::from([(1, 1), (1, 2), (2, 1), (2, 2)]));
     // These names are part of stored stories.
     let named = |value: Value| value.as_str().map(str::to_owned);
