@@ -11,7 +11,7 @@ use kflare_testkit::simulation::{ACCOUNT_ID, NAMESPACE, User};
 use kflare_testkit::story::Holdings;
 use serde_json::{Value, json};
 
-use crate::stage::{MINUTE, Mark, RECORDS, Stage, adopting, annotated, play_in_zone, record, zone};
+use crate::stage::{MINUTE, Mark, RECORDS, Stage, adopting, annotated, play_in_zone, record, status, zone};
 use crate::worker_stage::worker;
 
 fn spec() -> Value {
@@ -167,12 +167,7 @@ fn it_goes_although_nobody_heard_that_it_was_made() {
 fn it_goes_when_cloudflare_lets_it_go_and_one_of_the_same_name_does_not_wait() {
     play_in_zone(Plan::Pro, |stage| async move {
         stage.fault_times(FaultMatch::route("POST", RECORDS), Fault::Delay { ms: 5000 }, 1);
-        let error = Fault::Status {
-            status: 500,
-            code: 10_000,
-            message: "Internal error".to_owned(),
-        };
-        stage.fault_times(FaultMatch::path("DELETE", "."), error, 3);
+        stage.fault_times(FaultMatch::path("DELETE", "."), status(500, 10_000), 3);
         vanishes(&stage, record("x", spec())).await;
         let other = json!({ "name": "other", "type": "A", "content": "192.0.2.2" });
         let again = stage.record("x", other);
@@ -240,12 +235,7 @@ fn a_zone_goes_too() {
 fn nobody_takes_over_what_is_still_to_go() {
     play_in_zone(Plan::Pro, |stage| async move {
         stage.fault_times(FaultMatch::route("POST", RECORDS), Fault::Delay { ms: 5000 }, 1);
-        let error = Fault::Status {
-            status: 500,
-            code: 10_000,
-            message: "Internal error".to_owned(),
-        };
-        stage.fault_times(FaultMatch::path("DELETE", "."), error, 1);
+        stage.fault_times(FaultMatch::path("DELETE", "."), status(500, 10_000), 1);
         vanishes(&stage, record("x", spec())).await;
         stage.until("made", |stage| stage.records().len() == 1).await;
         let other = stage.create(adopting(record("y", spec()), "adopt"));
