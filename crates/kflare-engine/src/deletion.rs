@@ -1,8 +1,9 @@
 //! One pass over a resource that is being deleted: wait for dependents, carry out the deletion policy by what is recorded,
 //! then let go. The finalizer stays until Cloudflare has agreed.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use jiff::Timestamp;
 use kflare_api::names;
 use kflare_cloudflare::Client;
 use serde_json::json;
@@ -23,6 +24,7 @@ use crate::{
     pass::{Next, Pass, store_failure, write_through},
     plan::Plan,
     policy::{Deletion, Mode, policy_of},
+    queue::Priority,
     reason::Reason,
     report,
     resolve::Defaults,
@@ -31,6 +33,9 @@ use crate::{
 
 /// How many dependents a message names.
 const NAMED: usize = 5;
+
+/// What a create without an answer may have made is looked for that often.
+pub(crate) const LOOKS_AGAIN: Duration = Duration::from_secs(30);
 
 /// Runs the pass.
 pub(crate) async fn run(pass: &Pass<'_>, object: &Arc<Object>) -> Result<Next, Failure> {
@@ -50,28 +55,35 @@ pub(crate) async fn run(pass: &Pass<'_>, object: &Arc<Object>) -> Result<Next, F
         )
         .await);
     }
-    if carry_out_policy(pass, object).await? == Found::NothingAnnounced {
-        keep(context, object, "nothing was created or adopted");
+    match carry_out_policy(pass, object).await? {
+        Outcome::Done => release(context, object).await,
+        Outcome::MayArrive(until) => {
+            let message = format!(
+                "a create had no answer from Cloudflare, and what it may still make is to go too: looked for until {until}; the annotation kflare.dev/deletion-policy: retain lets the resource go at once"
+            );
+            let next = Next::At(context.soon(LOOKS_AGAIN), Priority::Delete);
+            let ready = Ready::no(Reason::AWAITING_CREATE, message);
+            Ok(report::ready(context, object, &ready, next).await)
+        }
     }
-    release(context, object).await
 }
 
-/// What a deletion found at Cloudflare.
+/// What came of a deletion policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// What the policy was carried out on, or nothing that it could be carried out on.
-    All,
-    /// Nothing of what a create had announced.
-    NothingAnnounced,
+pub(crate) enum Outcome {
+    /// It is carried out on all that there was.
+    Done,
+    /// What a create announced is not to be seen, and may still come to light until then, by Cloudflare's clock.
+    MayArrive(Timestamp),
 }
 
 /// Does as the deletion policy says with what the resource has at Cloudflare: the object that it has recorded, and the one that
-/// an interrupted create may have left behind.
-pub(crate) async fn carry_out_policy(pass: &Pass<'_>, object: &Arc<Object>) -> Result<Found, Failure> {
+/// an interrupted create may have left behind. Nothing is done before the latter has come to light, or can no longer.
+pub(crate) async fn carry_out_policy(pass: &Pass<'_>, object: &Arc<Object>) -> Result<Outcome, Failure> {
     let context = pass.context;
     let mut recorded = context.recorded_unproven(object);
     if pass.kind.descriptor().lifecycle == Lifecycle::Verified || nothing_to_do(&recorded) {
-        return Ok(Found::All);
+        return Ok(Outcome::Done);
     }
     let place = place(pass, &recorded);
     let account_default = place
@@ -83,14 +95,14 @@ pub(crate) async fn carry_out_policy(pass: &Pass<'_>, object: &Arc<Object>) -> R
         .map_err(|error| Failure::new(Class::Invalid(Reason::INVALID_SPEC), error.to_string()))?;
     if policy.mode == Mode::Observe {
         keep(context, object, "kflare.dev/mode is observe");
-        return Ok(Found::All);
+        return Ok(Outcome::Done);
     }
     // Keeping an object needs no credential, and so no account.
     if recorded.intent.is_none() || policy.deletion == Deletion::Retain {
         let plan = decide_deletion(&recorded, None, policy.deletion);
         if let Plan::Forget { why } = &plan {
             keep(context, object, why);
-            return Ok(Found::All);
+            return Ok(Outcome::Done);
         }
     }
     let place = place?;
@@ -100,19 +112,22 @@ pub(crate) async fn carry_out_policy(pass: &Pass<'_>, object: &Arc<Object>) -> R
         .await?
         .in_lane(pass.lane);
     recorded.intent = context.recorded(object, &client).intent;
-    // Where an object that is recorded was gone, another may have been on its way.
-    let left_behind = left_behind(pass, &place, &client, object, &recorded).await?;
-    if recorded.id.is_none() && left_behind.is_none() {
-        return Ok(Found::NothingAnnounced);
+    let mut plans = Vec::new();
+    match left_behind(pass, &place, &client, object, &recorded).await? {
+        LeftBehind::Nothing => {}
+        LeftBehind::MayArrive(until) => return Ok(Outcome::MayArrive(until)),
+        LeftBehind::Unrecorded(collection, remote) => {
+            let unrecorded = Recorded::default();
+            plans.push((collection, decide_deletion(&unrecorded, Some(&remote), policy.deletion)));
+        }
     }
-    let known = recorded.id.is_some();
-    let known = known.then(|| decide_deletion(&recorded, None, policy.deletion));
-    let left_behind = left_behind.map(|(collection, remote)| {
-        let unrecorded = Recorded::default();
-        (collection, decide_deletion(&unrecorded, Some(&remote), policy.deletion))
-    });
-    let known = known.map(|plan| (place.collection, plan));
-    for (collection, plan) in known.into_iter().chain(left_behind) {
+    if recorded.id.is_some() {
+        plans.insert(0, (place.collection, decide_deletion(&recorded, None, policy.deletion)));
+    }
+    if plans.is_empty() {
+        keep(context, object, "nothing was created or adopted");
+    }
+    for (collection, plan) in plans {
         let holder = match &plan {
             Plan::Delete { id } => context.index().holder(&collection, id, &object.key),
             _ => None,
@@ -126,7 +141,7 @@ pub(crate) async fn carry_out_policy(pass: &Pass<'_>, object: &Arc<Object>) -> R
             _ => {}
         }
     }
-    Ok(Found::All)
+    Ok(Outcome::Done)
 }
 
 fn nothing_to_do(recorded: &Recorded) -> bool {
@@ -198,23 +213,40 @@ fn place(pass: &Pass<'_>, recorded: &Recorded) -> Result<Place, Failure> {
     })
 }
 
-/// What an interrupted create left behind, and where.
+/// What an interrupted create left behind.
+enum LeftBehind {
+    /// Nothing but what is recorded, if anything is.
+    Nothing,
+    /// Not to be seen: the create may still be carried out, or the list be behind, until then.
+    MayArrive(Timestamp),
+    /// An object whose id was never recorded, and where it is.
+    Unrecorded(CollectionKey, Box<Remote>),
+}
+
 async fn left_behind(
     pass: &Pass<'_>,
     place: &Place,
     client: &Client,
     object: &Object,
     recorded: &Recorded,
-) -> Result<Option<(CollectionKey, Remote)>, Failure> {
+) -> Result<LeftBehind, Failure> {
     let Some(intent) = &recorded.intent else {
-        return Ok(None);
+        return Ok(LeftBehind::Nothing);
     };
+    if recorded.id.is_some() && recorded.id == intent.id {
+        return Ok(LeftBehind::Nothing);
+    }
     let mut found = match announced(pass.kind, client, intent).await {
         Ok(found) => found,
         // The container is gone, and the object with it.
-        Err(failure) if failure.class == Class::Missing => return Ok(None),
+        Err(failure) if failure.class == Class::Missing => return Ok(LeftBehind::Nothing),
         Err(failure) => return Err(failure),
     };
+    let now = client.server_time();
+    found.retain(|remote| intent.made(remote, pass.kind.descriptor().nature, now));
+    if found.iter().any(|remote| recorded.id.as_ref() == Some(&remote.id)) {
+        return Ok(LeftBehind::Nothing);
+    }
     let collection = CollectionKey {
         scope: intent.scope.as_str().into(),
         ..place.collection.clone()
@@ -227,14 +259,16 @@ async fn left_behind(
         asking: object,
     };
     let is_claimed = |id: &str| pass.context.index().claimants(&collection, id).next().is_some();
-    found.retain(|remote| {
-        intent.made(remote, pass.kind.descriptor().nature, client.server_time())
-            && recorded.id.as_ref() != Some(&remote.id)
-            && !is_claimed(&remote.id)
-            && claims.announcer(remote).is_none()
-    });
-    found.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
-    Ok(found.into_iter().next().map(|remote| (collection, remote)))
+    found.retain(|remote| !is_claimed(&remote.id) && claims.announcer(remote).is_none());
+    let ours = found
+        .into_iter()
+        .min_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
+    let until = intent.latest_arrival();
+    Ok(match ours {
+        Some(remote) => LeftBehind::Unrecorded(collection, Box::new(remote)),
+        None if now < until => LeftBehind::MayArrive(until),
+        None => LeftBehind::Nothing,
+    })
 }
 
 /// The objects of the identity that an intent announced, each with all that Cloudflare tells of it.

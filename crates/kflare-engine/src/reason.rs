@@ -51,6 +51,8 @@ impl Reason {
         READ_ONLY = "ReadOnly";
         /// Others depend on it, so it cannot be deleted yet.
         IN_USE = "InUse";
+        /// Being deleted, while a create that had no answer may still take effect.
+        AWAITING_CREATE = "AwaitingCreate";
         /// Observe mode: the object differs, and nothing is written.
         OBSERVING = "Observing";
         /// The resource is paused.

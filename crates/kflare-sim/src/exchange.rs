@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::HeaderMap;
 use http::request::Parts;
+use rand::rngs::SmallRng;
 use serde_json::{Value, json};
 
 use crate::areas::{lists, tokens, zones};
@@ -11,7 +12,7 @@ use crate::budget::Policy;
 use crate::calls::{CallRecord, Delivery, Effect};
 use crate::config::Dropped;
 use crate::envelope::{Refusal, Reply, ReplyBody};
-use crate::fault::{Fault, Fired, Probe, Totals};
+use crate::fault::{Fault, Faults, Fired, Probe, Totals};
 use crate::ids;
 use crate::paging::Query;
 use crate::route::{self, Answers, Call, Found, Params, Route};
@@ -30,6 +31,8 @@ pub(crate) enum Outcome {
     /// An answer that ends with a connection error after so many bytes.
     Truncated(Answer, usize),
     Dropped(Dropped),
+    /// No answer, and the call is still to be carried out, after that long.
+    Late(std::time::Duration, Dropped),
 }
 
 pub(crate) struct Answer {
@@ -38,8 +41,22 @@ pub(crate) struct Answer {
     pub(crate) body: Bytes,
 }
 
-/// Takes a call in: its effect is there when this returns, whatever becomes of the answer.
+/// Takes a call in: its effect, if it has one yet, is there when this returns, whatever becomes of the answer.
 pub(crate) fn take_in(core: &mut Core, parts: &Parts, body: &Bytes) -> Exchange {
+    exchange(core, parts, body, Faults::fire)
+}
+
+/// Carries a call out whose caller has long given up.
+pub(crate) fn carry_out(core: &mut Core, parts: &Parts, body: &Bytes) {
+    exchange(core, parts, body, |_, _, _| Fired::default());
+}
+
+fn exchange(
+    core: &mut Core,
+    parts: &Parts,
+    body: &Bytes,
+    fire: impl FnOnce(&mut Faults, &Probe<'_>, &mut SmallRng) -> Fired,
+) -> Exchange {
     let now = core.config.clock.now();
     zones::settle(&mut core.world, core.config.activation, now);
     lists::settle(&mut core.world, now);
@@ -61,7 +78,8 @@ pub(crate) fn take_in(core: &mut Core, parts: &Parts, body: &Bytes) -> Exchange 
     };
     let caller = auth::authenticate(&core.world, &parts.headers, purpose, now);
     let token_id = caller.as_ref().ok().and_then(|caller| caller.token_id.clone());
-    let fired = core.faults.fire(
+    let fired = fire(
+        &mut core.faults,
         &Probe {
             method: parts.method.as_str(),
             template,
@@ -91,6 +109,9 @@ pub(crate) fn take_in(core: &mut Core, parts: &Parts, body: &Bytes) -> Exchange 
     let delay = core.latency() + std::time::Duration::from_millis(fired.delay_ms);
     let outcome = if let Some(Fault::DropBefore { dropped }) = &fired.fault {
         Outcome::Dropped(dropped.unwrap_or(core.config.dropped))
+    } else if let Some(Fault::Late { ms, dropped }) = &fired.fault {
+        let after = std::time::Duration::from_millis(*ms);
+        Outcome::Late(after, dropped.unwrap_or(core.config.dropped))
     } else {
         let policy = match &found {
             Found::Route(route, _) => route.policy,

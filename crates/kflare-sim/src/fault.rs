@@ -149,6 +149,15 @@ pub enum Fault {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dropped: Option<Dropped>,
     },
+    /// The connection drops, and the call is carried out later all the same, free of faults. The log of calls has it then once
+    /// more, as answered.
+    Late {
+        /// After so many milliseconds.
+        ms: u64,
+        /// What the caller sees; unset: what the simulator is set to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dropped: Option<Dropped>,
+    },
     /// The call has its effect, and the connection drops before the answer.
     DropAfter {
         /// What the caller sees; unset: what the simulator is set to.

@@ -52,19 +52,28 @@ impl Simulator {
     }
 
     /// One call to the API. Its effect is there once the request has been read, before the pause that precedes the
-    /// answer: dropping the future during that pause loses the answer only.
+    /// answer: dropping the future during that pause loses the answer only. A fault can make it come later.
     pub async fn call(&self, request: Request<Body>) -> Result<Response, ConnectionReset> {
         let (parts, body) = request.into_parts();
         let body = body.collect().await.map_err(|_| ConnectionReset)?.to_bytes();
         let exchange = self.with(|core| exchange::take_in(core, &parts, &body));
+        if let Outcome::Late(after, _) = exchange.outcome {
+            let simulator = self.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(after).await;
+                simulator.with(|core| exchange::carry_out(core, &parts, &body));
+            });
+        }
         tokio::time::sleep(exchange.delay).await;
         match exchange.outcome {
             Outcome::Answer(answer) => Ok(respond(answer, Body::from)),
             Outcome::Truncated(answer, bytes) => Ok(respond(answer, |body| {
                 failing_body(body.slice(..bytes.min(body.len())), ConnectionReset)
             })),
-            Outcome::Dropped(Dropped::Reset) => Err(ConnectionReset),
-            Outcome::Dropped(Dropped::Hang) => std::future::pending().await,
+            Outcome::Dropped(dropped) | Outcome::Late(_, dropped) => match dropped {
+                Dropped::Reset => Err(ConnectionReset),
+                Dropped::Hang => std::future::pending().await,
+            },
         }
     }
 }

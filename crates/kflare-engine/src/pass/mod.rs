@@ -22,7 +22,7 @@ use crate::{
     contest::Ruling,
     context::{ClaimsFor, Context},
     decide::{Observed, Situation, decide},
-    deletion::{self, Found},
+    deletion::{self, Outcome},
     errors::{Class, Failure},
     kind::{Kind, Lifecycle, Remote, Write},
     mutation::{self, Mutation},
@@ -46,10 +46,7 @@ pub(crate) use write::write_through;
 /// Without drift checks, what was refused is looked at that often.
 const RARELY: Duration = Duration::from_hours(1);
 
-/// What a resource has left at Cloudflare that is gone without our consent is tried to be deleted again after that long.
-const CLEARS_UP_AGAIN: Duration = Duration::from_secs(30);
-
-/// The same, where trying soon is of no use.
+/// What a resource has left at Cloudflare that is gone without our consent is tried to be deleted again after that long at most.
 const CLEARS_UP_ANYWAY: Duration = Duration::from_mins(10);
 
 /// What is to happen with the resource after a pass.
@@ -101,9 +98,8 @@ impl Pass<'_> {
             // Should this pass be cut off.
             again(CLEARS_UP_ANYWAY);
             match Box::pin(deletion::carry_out_policy(self, &vanished)).await {
-                // It may still be made, or a list may be behind.
-                Ok(Found::NothingAnnounced) if self.may_arrive(&vanished) => again(CLEARS_UP_AGAIN),
-                Ok(_) => {
+                Ok(Outcome::MayArrive(_)) => again(deletion::LOOKS_AGAIN),
+                Ok(Outcome::Done) => {
                     let referents = context.vanished().done(&vanished);
                     context.forget(&vanished);
                     let mut wakes = context.index().rivals(&vanished);
@@ -112,16 +108,10 @@ impl Pass<'_> {
                 }
                 Err(failure) => {
                     tracing::warn!(uid = %vanished.uid, detail = %failure.message, "cannot deal yet with what was being made for a resource that is gone");
-                    again(failure.class.backoff().0.clamp(CLEARS_UP_AGAIN, CLEARS_UP_ANYWAY));
+                    again(failure.class.backoff().0.clamp(deletion::LOOKS_AGAIN, CLEARS_UP_ANYWAY));
                 }
             }
         }
-    }
-
-    /// Whether what a resource has announced may still come to light.
-    fn may_arrive(&self, object: &Object) -> bool {
-        let intent = self.context.recorded_unproven(object).intent;
-        intent.is_some_and(|intent| self.context.now() < intent.latest_arrival())
     }
 
     /// Over a resource that is there.

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use kflare_sim::{Delivery, Dropped, Effect, Fault, FaultError, FaultMatch, FaultSpec, Plan, SimConfig, Totals};
+use kflare_sim::{
+    CallRecord, Delivery, Dropped, Effect, Fault, FaultError, FaultMatch, FaultSpec, Plan, SimConfig, Totals,
+};
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 use tower::ServiceExt;
@@ -150,6 +152,29 @@ async fn dropped_connections_hang_or_break() {
         assert_eq!((call.delivery, call.effect), (delivery, effect));
         assert_eq!(call.status.is_some(), delivery == Delivery::DroppedAfter);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_call_has_its_effect_after_the_caller_has_gone() {
+    let api = api_on(Plan::Free);
+    let late = Fault::Late {
+        ms: 60_000,
+        dropped: Some(Dropped::Reset),
+    };
+    arm(&api, FaultSpec::new(posts(), late));
+    let body = address("www", "192.0.2.1");
+    let request = api.request("POST", &format!("/zones/{ZONE}/dns_records"), Some(&body));
+    assert!(api.sim.service().oneshot(request).await.is_err(), "a reset");
+    assert_eq!(api.record_count(), 0);
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    assert_eq!(api.record_count(), 1);
+    let seen = |call: &CallRecord| (call.delivery, call.effect, call.status);
+    let calls: Vec<_> = api.sim.calls().iter().map(seen).collect();
+    let expected = [
+        (Delivery::DroppedBefore, Effect::None, None),
+        (Delivery::Answered, Effect::Applied, Some(200)),
+    ];
+    assert_eq!(calls, expected);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use kflare_api::names;
-use kflare_sim::Plan;
+use kflare_sim::{CallRecord, Delivery, Dropped, Fault, FaultMatch, Plan};
 use kflare_testkit::{
-    memory_api::{Fault, FaultRule, ObjectId, RequestInfo},
+    memory_api::{Fault as ApiFault, FaultRule, ObjectId, RequestInfo},
     simulation::NAMESPACE,
     story::Holdings,
 };
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     rules_stage::samples,
-    stage::{MINUTE, Stage, ZONE, play_in_zone},
+    stage::{MINUTE, RECORDS, Stage, ZONE, play_in_zone, record, status},
     worker_stage::CODE,
 };
 
@@ -23,6 +23,10 @@ fn manifest(kind: &str, spec: &Value) -> Value {
         "metadata": { "name": "x", "namespace": NAMESPACE },
         "spec": spec,
     })
+}
+
+fn a_record() -> Value {
+    record("x", json!({ "name": "x", "type": "A", "content": "192.0.2.1" }))
 }
 
 /// One of every kind that makes something, with fields that lists leave out where there are such.
@@ -101,13 +105,133 @@ fn what_was_made_and_never_recorded_goes_with_its_resource() {
             let statuses = |request: &RequestInfo| {
                 request.name.as_deref() == Some("x") && request.subresource.as_deref() == Some("status")
             };
-            let refused = Fault::status(500, "InternalError", "simulated");
+            let refused = ApiFault::status(500, "InternalError", "simulated");
             stage.world.api.inject(FaultRule::new(refused, statuses));
             let id: ObjectId = stage.create(manifest);
             stage.rest(MINUTE).await;
             let made: Vec<String> = held(&stage).difference(&before).cloned().collect();
             assert_eq!(made.len(), 1, "{kind}: one is made, and found again: {made:?}");
             assert_eq!(stage.status(&id), Value::Null, "{kind}: the case is met");
+            stage.user.delete(&id);
+            stage.gone(std::slice::from_ref(&id)).await;
+            assert_eq!(held(&stage), before, "{kind}: {:#?}", stage.user.events(&id));
+        });
+    }
+}
+
+/// Applies a manifest, loses its create as `fault` says, and deletes it before another is tried.
+async fn deleted_after_losing_its_create(stage: &Stage, manifest: Value, fault: &Fault) -> ObjectId {
+    for method in ["POST", "PUT"] {
+        stage.fault_times(FaultMatch::path(method, "."), fault.clone(), 1);
+    }
+    let id = stage.create(manifest);
+    let lost = |stage: &Stage| {
+        let calls = stage.cloudflare.calls();
+        calls.iter().any(|call| call.delivery == Delivery::DroppedBefore)
+    };
+    stage.until("the create is lost", lost).await;
+    stage.user.delete(&id);
+    id
+}
+
+/// Cloudflare carries the create out when its resource has long been deleted.
+#[test]
+fn what_is_made_after_its_resource_was_deleted_goes_with_it() {
+    for manifest in manifests() {
+        play_in_zone(Plan::Enterprise, |stage| async move {
+            let kind = manifest["kind"].as_str().unwrap().to_owned();
+            let before = held(&stage);
+            let late = Fault::Late {
+                ms: 90_000,
+                dropped: Some(Dropped::Reset),
+            };
+            let id = deleted_after_losing_its_create(&stage, manifest, &late).await;
+            stage.says(&id, "False", "AwaitingCreate").await;
+            assert_eq!(held(&stage), before, "{kind}: it is still on its way");
+            stage.gone(std::slice::from_ref(&id)).await;
+            assert!(stage.told(&id, "Deleted", &[]), "{kind}: the case is met");
+            stage.rest(10 * MINUTE).await;
+            assert_eq!(held(&stage), before, "{kind}: {:#?}", stage.user.events(&id));
+        });
+    }
+}
+
+/// One write of status, a look every half minute, and then it goes.
+#[test]
+fn what_is_never_made_holds_its_resource_five_minutes() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let lost = Fault::DropBefore {
+            dropped: Some(Dropped::Reset),
+        };
+        let id = deleted_after_losing_its_create(&stage, a_record(), &lost).await;
+        stage.says(&id, "False", "AwaitingCreate").await;
+        let mark = stage.mark();
+        stage.rest(4 * MINUTE).await;
+        let since = stage.since(&mark);
+        since.assert_no_write();
+        assert!((6..=10).contains(&since.calls.len()), "{:#?}", since.calls);
+        stage
+            .until_within("let go", 2 * MINUTE, |stage| stage.world.api.get(&id).is_none())
+            .await;
+        assert!(stage.told(&id, "Kept", &["nothing was created"]));
+    });
+}
+
+#[test]
+fn who_keeps_what_may_be_made_need_not_wait() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let lost = Fault::DropBefore {
+            dropped: Some(Dropped::Reset),
+        };
+        let id = deleted_after_losing_its_create(&stage, a_record(), &lost).await;
+        stage.says(&id, "False", "AwaitingCreate").await;
+        stage.user.annotate(&id, names::DELETION_POLICY, Some("retain"));
+        stage
+            .until_within("let go", MINUTE, |stage| stage.world.api.get(&id).is_none())
+            .await;
+    });
+}
+
+/// A create that surely failed, or that never was, is nothing to wait for.
+#[test]
+fn what_surely_was_not_made_holds_nobody() {
+    for fault in [Fault::RateLimited { retry_after: Some(60) }, status(400, 9005)] {
+        play_in_zone(Plan::Pro, |stage| async move {
+            stage.fault(FaultMatch::route("POST", RECORDS), fault.clone());
+            let id = stage.create(a_record());
+            let tried = |stage: &Stage| stage.cloudflare.calls().iter().any(|call| call.method == "POST");
+            stage.until("tried", tried).await;
+            stage.user.delete(&id);
+            let gone = |stage: &Stage| stage.world.api.get(&id).is_none();
+            stage.until_within(&format!("{fault:?}"), 2 * MINUTE, gone).await;
+        });
+    }
+}
+
+/// A create that is carried out after it was tried again with success: Cloudflare takes no second object of that identity, whatever
+/// the kind, so there is one.
+#[test]
+fn what_arrives_after_it_was_made_again_is_no_second_object() {
+    for manifest in manifests() {
+        play_in_zone(Plan::Enterprise, |stage| async move {
+            let kind = manifest["kind"].as_str().unwrap().to_owned();
+            let before = held(&stage);
+            let late = Fault::Late {
+                ms: 90_000,
+                dropped: Some(Dropped::Reset),
+            };
+            for method in ["POST", "PUT"] {
+                stage.fault_times(FaultMatch::path(method, "."), late.clone(), 1);
+            }
+            let id = stage.create(manifest);
+            stage.ready(std::slice::from_ref(&id)).await;
+            stage.rest(10 * MINUTE).await;
+            let late = |call: &CallRecord| call.delivery == Delivery::DroppedBefore;
+            let calls = stage.cloudflare.calls();
+            assert!(calls.iter().any(late), "{kind}: the case is met");
+            let made: Vec<String> = held(&stage).difference(&before).cloned().collect();
+            assert_eq!(made.len(), 1, "{kind}: {made:?}");
+            assert!(stage.user.is_ready(&id), "{kind}: {:?}", stage.user.ready(&id));
             stage.user.delete(&id);
             stage.gone(std::slice::from_ref(&id)).await;
             assert_eq!(held(&stage), before, "{kind}: {:#?}", stage.user.events(&id));
