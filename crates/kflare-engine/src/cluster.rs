@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::{
-    index::Kinds,
     inputs::{InputKey, InputKind},
     kind::ResourceScope,
+    kinds::Kinds,
     object::{Object, ObjectKey, SecretKey},
 };
 

@@ -2,7 +2,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`kind`], [`adapter`] | what the engine asks of a kind |
+//! | [`kind`], [`adapter`], `kinds` | what the engine asks of a kind, and the registry of them |
 //! | [`plan`], [`decide`], [`policy`], [`annotations`], [`reason`], [`occurrence`], [`errors`] | the pure core: values in, values out |
 //! | [`object`], [`compact`], [`intent`], [`inputs`], [`index`], [`resolve`] | what is known of the cluster, and what follows from it |
 //! | [`collections`], [`observe`], [`batch`] | reading and writing Cloudflare |
@@ -34,6 +34,7 @@ pub mod index;
 pub mod inputs;
 pub mod intent;
 pub mod kind;
+mod kinds;
 pub mod lease;
 mod limits;
 pub mod metrics;
@@ -61,12 +62,12 @@ mod yields;
 pub use adapter::{Adapter, erase};
 pub use context::Settings;
 pub use engine::{Engine, EngineError, EngineOptions, Readiness};
-pub use index::Kinds;
 pub use inputs::{Input, Inputs};
 pub use kind::{
     Deleted, Desired, Kind, KindDescriptor, Listing, NaturalKey, Packed, Parents, Position, Reference, Remote, Site,
     SpecError, Stored,
 };
+pub use kinds::Kinds;
 pub use occurrence::Occurrence;
 pub use plan::{Change, Plan};
 pub use reason::Reason;

@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use crate::{
     collections::Collections,
-    index::{CollectionKey, Index, Kinds},
+    index::{CollectionKey, Index},
     kind::Position,
+    kinds::Kinds,
     mutation::{self, Mutation},
     object::{Object, ObjectKey},
     policy::stands_still,

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use crate::{
     annotations,
-    index::{CollectionKey, Index, Kinds},
+    index::{CollectionKey, Index},
     kind::{CredentialSource, Desired, KindDescriptor, Lifecycle, Parent, Parents, ReferenceName, SpecError},
+    kinds::Kinds,
     object::{Object, ObjectKey},
     plan::Plan,
     policy::{DefaultDeletion, DriftCheck, Policy, policy_of},
