@@ -55,9 +55,11 @@ pub fn standing(neighbours: &[Remote]) -> BTreeSet<(&str, &NaturalKey)> {
     neighbours.iter().map(|it| (it.id.as_str(), &it.key)).collect()
 }
 
-/// Whether just this was refused before.
+/// Whether just this was refused before, and the resource says so of its spec as it is. What a user has edited is tried again, even
+/// if that makes no difference to Cloudflare.
 pub fn was_refused(object: &Object, fingerprint: &str) -> bool {
-    object.status.get::<String>(&[FIELD]).as_deref() == Some(fingerprint)
+    object.ready().observed_generation == Some(object.generation)
+        && object.status.get::<String>(&[FIELD]).as_deref() == Some(fingerprint)
 }
 
 struct Refusal {

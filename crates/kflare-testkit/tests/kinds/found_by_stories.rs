@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kflare_api::names;
 use kflare_sim::{Dropped, Fault, FaultMatch, Plan};
-use kflare_testkit::simulation::{ControllerOptions, token};
+use kflare_testkit::simulation::{ControllerOptions, NAMESPACE, token};
 use serde_json::json;
 
 use crate::stage::{
@@ -230,5 +230,37 @@ fn what_is_gone_while_it_is_only_observed_is_told_of_once() {
         stage.rest(2 * HOUR).await;
         assert_eq!(stage.user.events(&id).len(), told, "{:#?}", stage.user.events(&id));
         assert!(stage.told(&id, "Observing", &["create"]));
+    });
+}
+
+/// A refused rule was edited, while no kflare ran, in what Cloudflare is not asked for (its priority). The next kflare found that just
+/// this had been refused before, and the condition went on speaking of the old spec.
+#[test]
+fn a_refusal_speaks_of_the_spec_as_it_is() {
+    play(7, |stage| async move {
+        stage.user.open_account(vec![]);
+        stage.user.connect();
+        stage.user.zone(ZONE, DOMAIN);
+        let first = stage.start();
+        stage.ready(&[zone_id()]).await;
+        let id = stage.create(json!({
+            "apiVersion": names::API_VERSION, "kind": "TransformRule",
+            "metadata": { "name": "x", "namespace": NAMESPACE },
+            "spec": {
+                "zoneRef": { "name": ZONE }, "type": "requestHeaders", "expression": "ip.src eq",
+                "headers": { "X-A": { "operation": "set", "value": "a" } },
+            },
+        }));
+        stage.says(&id, "False", "InvalidSpec").await;
+        stage.rest(MINUTE).await;
+        first.kill();
+        stage.user.edit_spec(&id, &json!({ "priority": 1 }));
+        stage.start_with("second", ControllerOptions::default());
+        let observed = |stage: &Stage| stage.status(&id)["conditions"][0]["observedGeneration"] == 2;
+        stage.until("spoken of", observed).await;
+        assert_eq!(stage.user.ready(&id).1, "InvalidSpec");
+        let mark = stage.mark();
+        stage.rest(5 * HOUR).await;
+        stage.since(&mark).assert_no_write();
     });
 }
