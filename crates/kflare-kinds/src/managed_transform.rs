@@ -203,7 +203,13 @@ impl Adapter for ManagedTransformAdapter {
                 reason: Incompleteness::Moving,
             });
         }
-        send(client, site.scope, &all_that_is_on(desired)).await
+        let changes = all_that_is_on(desired);
+        let transforms = if changes == Changes::default() {
+            before
+        } else {
+            managed_headers::patch(client, site.scope, &changes).await?
+        };
+        Ok(remote(site.scope, &transforms).into())
     }
 
     async fn update(

@@ -37,7 +37,7 @@ impl Witness for Ledger {
         let before = self.book().before.take().unwrap_or_default();
         let after = self.holdings();
         if let Some(cluster) = cluster_of(life.name()) {
-            self.saw(cluster, life, &before, &after);
+            self.saw(cluster, life, request.uri().path(), &before, &after);
         }
     }
 
@@ -59,7 +59,7 @@ impl Witness for Ledger {
 }
 
 impl Ledger {
-    pub(super) fn saw(&self, cluster: usize, life: &Life, before: &Holdings, after: &Holdings) {
+    fn saw(&self, cluster: usize, life: &Life, path: &str, before: &Holdings, after: &Holdings) {
         let zones_gone = before
             .zones
             .keys()
@@ -86,9 +86,10 @@ impl Ledger {
             }
         }
         for movers in after.rules.moved(&before.rules) {
-            // Of two that changed places nobody can say which one it was.
+            // Of two that changed places the order does not say which one it was.
+            let meant = movers.iter().find(|id| path.ends_with(id.as_str()));
             let ours = movers.iter().find(|id| self.maker(id) == Some(Maker::Cluster(cluster)));
-            let Some(mover) = ours.or(movers.first()) else {
+            let Some(mover) = meant.or(ours).or(movers.first()) else {
                 self.broken(
                     Rule::Foreign,
                     format!("{} put more than one rule elsewhere", life.name()),
@@ -117,6 +118,8 @@ impl Ledger {
             if was.is_null() || transforms::are_off(&was) {
                 let mut book = self.book();
                 book.makers.insert(id.clone(), Maker::Cluster(cluster));
+                // Managed transforms that others have turned off are nobody's.
+                book.foreign.remove(&id);
                 book.made_by.insert(id.clone(), (life.name().to_owned(), at));
             }
             self.check(cluster, life, &id, &was, &is);

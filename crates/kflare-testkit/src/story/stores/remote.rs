@@ -53,6 +53,10 @@ pub fn holdings(cloudflare: &Simulator) -> BTreeMap<String, Value> {
             object["id"] = json!(id);
             if kind == "Queue" {
                 object["name"] = object["queue_name"].clone();
+                // They come and go with the bindings of Workers.
+                for field in ["producers", "producers_total_count"] {
+                    object.as_object_mut().map(|queue| queue.remove(field));
+                }
             }
             found.insert(id, object);
         }
