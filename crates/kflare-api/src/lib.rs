@@ -23,6 +23,7 @@ mod schema;
 pub mod tunnel;
 pub mod tunnel_configuration;
 pub mod worker_binding;
+pub mod worker_migration;
 pub mod worker_module;
 pub mod worker_route;
 pub mod worker_script;

@@ -111,7 +111,7 @@ pub struct ServiceBinding {
     pub entrypoint: Option<String>,
 }
 
-/// A namespace of Durable Objects. kflare makes none: the class has to have been migrated by the Worker that exports it.
+/// A namespace of Durable Objects. Its class comes into being by `spec.migrations` of the Worker that exports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = tidy)]

@@ -8,6 +8,7 @@ use crate::{
     common::{CommonStatus, ResourceRef},
     schema::{forbids, immutable, requires, tidy},
     worker_binding::WorkerBinding,
+    worker_migration::WorkerMigration,
     worker_module::{ConfigMapKeyRef, MAX_CODE, WorkerModule},
     worker_settings::{WorkerLimits, WorkerObservability, WorkerPlacement},
 };
@@ -101,6 +102,13 @@ pub struct WorkerScriptSpec {
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub bindings: Option<Vec<WorkerBinding>>,
+    /// The steps by which the Worker comes to its classes of Durable Objects, oldest first. Those after the tag that Cloudflare
+    /// remembers are carried out with the next upload; new ones belong at the end, and one that was carried out is never carried out
+    /// again, or taken back. Unset: none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["tag".into()]))]
+    pub migrations: Option<Vec<WorkerMigration>>,
     /// `true`: secrets that others gave the Worker, with `wrangler secret put` for instance, stay.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_secrets: bool,

@@ -13,6 +13,8 @@ kflare_engine::reasons! {
     LIST_IN_USE = "ListInUse";
     /// A tunnel is configured where its connectors run.
     LOCALLY_MANAGED = "LocallyManaged";
+    /// The last migration of a Worker's Durable Objects is none of those that the spec names.
+    MIGRATION_TAG_UNKNOWN = "MigrationTagUnknown";
     /// Another route of the zone has the pattern.
     PATTERN_CONFLICT = "PatternConflict";
     /// R2 is not switched on for the account.

@@ -137,7 +137,7 @@ fn stories_leave_nothing_out() {
     assert_eq!(named(serde_json::to_value(Cut::Gone).unwrap()).as_deref(), Some("gone"));
 }
 
-/// Stories that broke a rule once because the rule asked for more than is promised: a user may ask for more frequent checks, and
+/// Stories that broke a rule once because the rule asked for more than is promised: a user may ask for more frequent checks, for instance, and
 /// two clusters may want one object to be different.
 #[test]
 fn stored_stories_break_no_rule() {

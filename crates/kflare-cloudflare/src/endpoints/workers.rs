@@ -62,6 +62,9 @@ pub struct Settings {
     /// Tags.
     #[serde(default, deserialize_with = "super::null_as_default")]
     pub tags: Vec<Value>,
+    /// Tag of the last migration of Durable Objects that was carried out.
+    #[serde(default)]
+    pub migration_tag: Option<String>,
 }
 
 /// One part of a Worker's code.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use kflare_api::{
+    worker_migration::WorkerMigration,
     worker_module::{WorkerModule, WorkerModuleType},
     worker_script::{WorkerFormat, WorkerScriptSpec},
 };
@@ -30,6 +31,9 @@ pub(super) struct Content {
     modules: Vec<ModulePrint>,
     /// Texts of secrets by the name of their binding.
     pub(super) secrets: BTreeMap<String, String>,
+    /// Steps that an upload may have to carry out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) migrations: Vec<WorkerMigration>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,6 +142,7 @@ pub(super) fn fill(spec: &WorkerScriptSpec, desired: &mut Desired, inputs: &Inpu
         entry,
         modules,
         secrets: texts,
+        migrations: spec.migrations.clone().unwrap_or_default(),
     };
     let text = serde_json::to_string(&content).map_err(|error| SpecError::new("spec", error.to_string()))?;
     desired.body.insert(CONTENT.to_owned(), Value::String(text));

@@ -2,6 +2,7 @@
 
 mod bindings;
 mod content;
+mod migrations;
 pub mod route;
 pub mod script;
 mod settings;

@@ -31,6 +31,8 @@ const CONSUMES: i64 = 10_064;
 const TOO_MANY: i64 = 10_037;
 /// The account holds as many schedules as it may. The code is unproven.
 const TOO_MANY_SCHEDULES: i64 = 10_072;
+/// The migrations do not go on from where the Worker is.
+const MIGRATED_OTHERWISE: i64 = 10_079;
 /// What a binding names does not exist: KV namespace, R2 bucket, D1 database, queue, service, Hyperdrive, Vectorize index, Durable
 /// Object class, VPC service, Secrets Store, dispatch namespace, certificate.
 const UNBOUND: [i64; 12] = [
@@ -265,6 +267,9 @@ impl Adapter for ScriptAdapter {
     fn classify(&self, error: &Error) -> Option<Class> {
         if UNBOUND.iter().any(|code| error.has_code(*code)) {
             return Some(Class::Blocked(reasons::BINDING_NOT_FOUND));
+        }
+        if error.has_code(MIGRATED_OTHERWISE) {
+            return Some(Class::Blocked(reasons::MIGRATION_TAG_UNKNOWN));
         }
         if error.has_code(CALLED) || error.has_code(CONSUMES) {
             return Some(Class::Blocked(Reason::IN_USE));

@@ -4,10 +4,10 @@ use kflare_api::worker_script::{WorkerFormat, WorkerScriptSpec};
 use kflare_cloudflare::endpoints::workers::Settings;
 use serde_json::{Map, Value, json};
 
-use super::{bindings, content::Content, present};
+use super::{bindings, content::Content, migrations, present};
 
 /// Fields of the body that only a read of the one Worker tells.
-pub(super) const UNLISTED: [&str; 10] = [
+pub(super) const UNLISTED: [&str; 11] = [
     bindings::BINDINGS,
     bindings::SECRET_NAMES,
     bindings::SECRETS,
@@ -16,6 +16,7 @@ pub(super) const UNLISTED: [&str; 10] = [
     "observability",
     "placement",
     "limits",
+    migrations::TAG,
     SCHEDULES,
     WORKERS_DEV,
 ];
@@ -50,6 +51,7 @@ pub(super) fn desired(spec: &WorkerScriptSpec) -> Map<String, Value> {
         "observability": observability,
         "placement": placement,
         "limits": limits,
+        migrations::TAG: spec.migrations.as_ref().and_then(|steps| Some(&steps.last()?.tag)),
         SCHEDULES: spec.schedules.as_deref().map(crons),
         WORKERS_DEV: spec.workers_dev,
     }))
@@ -63,6 +65,7 @@ pub(super) fn remote(settings: &Settings) -> Map<String, Value> {
         "observability": settings.observability,
         "placement": placement(settings),
         "limits": settings.limits,
+        migrations::TAG: settings.migration_tag,
     }))
 }
 
@@ -122,12 +125,17 @@ pub(super) fn metadata(body: &Map<String, Value>, content: &Content, current: Op
     let all: Vec<Value> = visible.into_iter().flatten().cloned().chain(secrets).collect();
     metadata.insert("bindings".to_owned(), all.into());
     metadata.insert("keep_bindings".to_owned(), bindings::kept(body).into());
+    let tag = current.and_then(|current| current.migration_tag.as_deref());
+    if let Some(migrations) = migrations::pending(&content.migrations, tag) {
+        metadata.insert("migrations".to_owned(), migrations);
+    }
     Value::Object(metadata)
 }
 
 /// What an upload has to name, so that it stays.
 fn carried_over(current: &Settings) -> Map<String, Value> {
     let mut kept = remote(current);
+    kept.remove(migrations::TAG);
     if current.logpush {
         kept.insert("logpush".to_owned(), json!(true));
     }

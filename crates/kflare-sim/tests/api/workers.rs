@@ -328,6 +328,12 @@ async fn durable_objects_need_a_migration() {
     )
     .await;
     assert_eq!(again.refusal(), (412, 10_079));
+    let renamed = |from: &str| json!({ "old_tag": "v1", "new_tag": "v2", "steps": [{ "renamed_classes": [{ "from": from, "to": "Hall" }] }] });
+    let unknown = upload(&api, "rooms", &with(renamed("Lobby")), &modules).await;
+    assert_eq!(unknown.refusal(), (400, 10_074));
+    let still_bound = upload(&api, "rooms", &with(renamed("Room")), &modules).await;
+    assert_eq!(still_bound.refusal(), (400, 10_061));
+    assert_eq!(settings(&api, "rooms").await["migration_tag"], "v1");
 }
 
 #[tokio::test(start_paused = true)]

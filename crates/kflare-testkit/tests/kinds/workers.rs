@@ -510,3 +510,43 @@ fn a_create_of_several_calls_that_fails_halfway_is_found_again() {
         }
     });
 }
+
+// Field case 80.
+#[test]
+fn migrations_are_carried_out_once_and_go_on_from_where_the_worker_is() {
+    play_in_zone(Plan::Free, |stage| async move {
+        let room = |class: &str| json!([{ "name": "ROOM", "durableObject": { "className": class } }]);
+        let first = json!({ "tag": "v1", "newSqliteClasses": ["Room"] });
+        let code = "export class Room {}\nexport class Hall {}\nexport default { fetch() {} }";
+        let spec = json!({ "script": code, "bindings": room("Room"), "migrations": [first] });
+        let id = stage.create(worker("rooms", spec));
+        stage.ready(std::slice::from_ref(&id)).await;
+        let mark = stage.mark();
+        stage.rest(HOUR).await;
+        stage.since(&mark).assert_no_write();
+
+        // A change of the code carries out nothing again.
+        stage.user.edit_spec(&id, &json!({ "script": format!("{code} // 2") }));
+        stage.ready(std::slice::from_ref(&id)).await;
+        // Nor does a second step carry out the first again: the class is there already.
+        let second = json!({ "tag": "v2", "renamedClasses": [{ "from": "Room", "to": "Hall" }] });
+        let change = json!({ "bindings": room("Hall"), "migrations": [first, second] });
+        stage.user.edit_spec(&id, &change);
+        stage.ready(std::slice::from_ref(&id)).await;
+        let uploaded = |stage: &Stage| stage.cloudflare.workers(ACCOUNT_ID)[0]["etag"].clone();
+        let before = uploaded(&stage);
+
+        // Who has forgotten what was carried out is told, and nothing is uploaded.
+        let third = json!({ "tag": "v3", "deletedClasses": ["Hall"] });
+        let change = json!({ "script": code, "bindings": [], "migrations": [third] });
+        stage.user.edit_spec(&id, &change);
+        stage.says(&id, "False", "MigrationTagUnknown").await;
+        assert!(stage.user.message(&id).contains("'v2'"), "{}", stage.user.message(&id));
+        assert_eq!(uploaded(&stage), before);
+        stage
+            .user
+            .edit_spec(&id, &json!({ "migrations": [first, second, third] }));
+        stage.ready(std::slice::from_ref(&id)).await;
+        assert_ne!(uploaded(&stage), before);
+    });
+}

@@ -183,7 +183,16 @@ fn room(world: &World, account: &str) -> Result<(), Refusal> {
     ))
 }
 
-/// The migration tag and the classes of Durable Objects after the upload. Renames, transfers and deletions are not modelled.
+/// Takes a class away that has to be there. Wrangler's issues quote the text.
+fn take(classes: &mut BTreeSet<String>, what: &str, class: &str) -> Result<(), Refusal> {
+    if classes.remove(class) {
+        return Ok(());
+    }
+    let text = format!("Cannot apply --{what} migration to class '{class}' that does not exist.");
+    Err(Refusal::new(400, 10_074, text))
+}
+
+/// The migration tag and the classes of Durable Objects after the upload. Transfers are not modelled.
 fn migrate(
     before: Option<&Script>,
     metadata: &Map<String, Value>,
@@ -211,8 +220,27 @@ fn migrate(
         for (key, value) in step.as_object().into_iter().flatten() {
             match key.as_str() {
                 "new_classes" | "new_sqlite_classes" => {
-                    let names = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-                    classes.extend(names.map(str::to_owned));
+                    for class in value.as_array().into_iter().flatten().filter_map(Value::as_str) {
+                        if !classes.insert(class.to_owned()) {
+                            let text = format!(
+                                "Cannot apply --new-class migration to class '{class}' that is already depended on by existing \
+                                 Durable Objects."
+                            );
+                            return Err(Refusal::new(400, 10_074, text));
+                        }
+                    }
+                }
+                "deleted_classes" => {
+                    for class in value.as_array().into_iter().flatten().filter_map(Value::as_str) {
+                        take(&mut classes, "delete-class", class)?;
+                    }
+                }
+                "renamed_classes" => {
+                    for renamed in value.as_array().into_iter().flatten() {
+                        let name = |field: &str| renamed[field].as_str().unwrap_or_default();
+                        take(&mut classes, "rename-class", name("from"))?;
+                        classes.insert(name("to").to_owned());
+                    }
                 }
                 "old_tag" | "new_tag" | "tag" => {}
                 other => {

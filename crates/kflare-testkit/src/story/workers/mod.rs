@@ -154,7 +154,7 @@ fn settings(rng: &mut StdRng) -> Value {
             json!({ "schedules": *[&["0  3 * * *"][..], &["*/5 * * * *", "0 3 * * *"], &[]].choose(rng).unwrap_or(&&[][..]) })
         }
         6 => json!({ "workersDev": rng.random_bool(0.5) }),
-        _ => json!({ "keepSecrets": true }),
+        _ => json!({ "keepSecrets": true, "migrations": [{ "tag": "v1", "newSqliteClasses": ["Room"] }] }),
     }
 }
 
