@@ -1,4 +1,4 @@
-//! Workers: uploads, drift, adoption, conflicts, deletion. Field cases 76, 82, 83, 84, 87.
+//! Workers: uploads, drift, adoption, conflicts, deletion. Field cases 76, 80, 82, 83, 84, 87.
 
 use kflare_sim::{BindingOrder, Fault, FaultMatch, Plan, Quirks, Seed, WorkerSeed};
 use kflare_testkit::{memory_api::ObjectId, simulation::ACCOUNT_ID};
