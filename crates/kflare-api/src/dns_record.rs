@@ -93,7 +93,8 @@ pub struct DNSRecordSpec {
     /// Whether traffic goes through Cloudflare (A, AAAA and CNAME only). Unset: `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxied: Option<bool>,
-    /// Preference of MX and URI records, 0 to 65535, lower first. Unset: kflare leaves it alone. Other types do not use it.
+    /// Preference of MX and URI records, 0 to 65535, lower first. Cloudflare takes no new one without it; unset, that of one which
+    /// exists is left alone. Other types do not use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "priority_schema")]
     pub priority: Option<u16>,

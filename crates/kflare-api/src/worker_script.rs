@@ -88,11 +88,12 @@ pub struct WorkerScriptSpec {
     /// `module`: the code exports its handlers. `serviceWorker`: one script that adds event listeners.
     #[serde(default)]
     pub format: WorkerFormat,
-    /// Date whose behaviour of the runtime the Worker has, such as `2026-01-31`. Unset: Cloudflare takes its oldest, 2021-11-02.
+    /// Date whose behaviour of the runtime the Worker has, such as `2026-01-31`. Unset: left alone, and for a new
+    /// Worker Cloudflare's oldest, 2021-11-02.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 10), regex(pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))]
     pub compatibility_date: Option<String>,
-    /// Flags that switch single changes of the runtime on or off.
+    /// Flags that switch single changes of the runtime on or off. All of them: others are taken away.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 100)))]
     pub compatibility_flags: Vec<String>,

@@ -13,7 +13,7 @@ use crate::schema::tidy;
 pub struct WorkerObservability {
     /// Whether Cloudflare keeps logs and traces at all.
     pub enabled: bool,
-    /// Share of calls that are looked at, 0 to 1. Unset: all.
+    /// Share of calls that are looked at, 0 to 1. Unset: left alone, and for a new Worker all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub head_sampling_rate: Option<f64>,
@@ -31,11 +31,11 @@ pub struct WorkerLogs {
     pub enabled: bool,
     /// Whether each call is logged, besides what the code logs.
     pub invocation_logs: bool,
-    /// Share of calls that are logged, 0 to 1. Unset: all.
+    /// Share of calls that are logged, 0 to 1. Unset: left alone, and for a new Worker all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub head_sampling_rate: Option<f64>,
-    /// Whether they can be looked up later. Unset: they can.
+    /// Whether they can be looked up later. Unset: left alone, and for a new Worker they can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persist: Option<bool>,
 }

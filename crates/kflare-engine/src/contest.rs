@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
@@ -28,17 +29,29 @@ const LONGEST: Duration = Duration::from_hours(24);
 
 #[derive(Default)]
 struct Contest {
-    corrections: BTreeMap<String, VecDeque<Instant>>,
-    /// Fields that a write was to put right which failed, or whose outcome nobody knows.
-    tried: BTreeMap<String, Instant>,
+    corrections: BTreeMap<String, Corrections>,
+    /// Fields that a write was to put right which failed, or whose outcome nobody knows: to what, and when.
+    tried: BTreeMap<String, (Value, Instant)>,
     hold: Option<Hold>,
+}
+
+/// How often a field was put right, and to what.
+#[derive(Default)]
+struct Corrections {
+    to: Value,
+    times: VecDeque<Instant>,
 }
 
 impl Contest {
     /// Fields were put right.
-    fn count(&mut self, paths: impl Iterator<Item = String>, at: Instant) {
-        for path in paths {
-            self.corrections.entry(path).or_default().push_back(at);
+    fn count(&mut self, fields: impl Iterator<Item = (String, Value)>, at: Instant) {
+        for (path, to) in fields {
+            let corrections = self.corrections.entry(path).or_default();
+            if corrections.to != to {
+                corrections.times.clear();
+                corrections.to = to;
+            }
+            corrections.times.push_back(at);
         }
         if let Some(hold) = &mut self.hold {
             hold.pause = (hold.pause * 2).min(LONGEST);
@@ -50,8 +63,20 @@ impl Contest {
     fn settle(&mut self, differing: &[Change]) {
         let mut done = mem::take(&mut self.tried);
         done.retain(|path, _| differing.iter().all(|change| change.path != *path));
-        if let Some(last) = done.values().max().copied() {
-            self.count(done.into_keys(), last);
+        if let Some(last) = done.values().map(|(_, at)| *at).max() {
+            self.count(done.into_iter().map(|(path, (to, _))| (path, to)), last);
+        }
+    }
+
+    /// A field that is to be something else than before is not fought over: what the spec refers to has become another.
+    fn forget_other_wishes(&mut self, wanted: &[Change]) {
+        let other = |path: &String, corrections: &Corrections| {
+            let wanted = wanted.iter().find(|change| change.path == *path);
+            wanted.is_some_and(|change| change.to != corrections.to)
+        };
+        self.corrections.retain(|path, corrections| !other(path, corrections));
+        if self.corrections.is_empty() {
+            self.hold = None;
         }
     }
 }
@@ -91,7 +116,8 @@ impl Contests {
             return Ruling::Correct;
         };
         contest.settle(changes);
-        for times in contest.corrections.values_mut() {
+        contest.forget_other_wishes(changes);
+        for Corrections { times, .. } in contest.corrections.values_mut() {
             while times.front().is_some_and(|at| now.duration_since(*at) > WINDOW) {
                 times.pop_front();
             }
@@ -99,7 +125,9 @@ impl Contests {
         let fought: Vec<String> = changes
             .iter()
             .map(|change| change.path.clone())
-            .filter(|path| contest.hold.is_some() || contest.corrections.get(path).is_some_and(|it| it.len() >= LIMIT))
+            .filter(|path| {
+                contest.hold.is_some() || contest.corrections.get(path).is_some_and(|it| it.times.len() >= LIMIT)
+            })
             .collect();
         if fought.is_empty() {
             return Ruling::Correct;
@@ -121,7 +149,8 @@ impl Contests {
     /// Drift was corrected.
     pub fn corrected(&mut self, uid: &str, changes: &[Change], now: Instant) {
         let contest = self.0.entry(uid.to_owned()).or_default();
-        contest.count(changes.iter().map(|change| change.path.clone()), now);
+        let fields = changes.iter().map(|change| (change.path.clone(), change.to.clone()));
+        contest.count(fields, now);
     }
 
     /// A correction of drift failed, which may have put some of it right: its answer was lost, or it takes several calls. The next
@@ -129,9 +158,10 @@ impl Contests {
     pub fn tried(&mut self, uid: &str, changes: &[Change], now: Instant) {
         if !changes.is_empty() {
             let contest = self.0.entry(uid.to_owned()).or_default();
-            contest
-                .tried
-                .extend(changes.iter().map(|change| (change.path.clone(), now)));
+            let fields = changes
+                .iter()
+                .map(|change| (change.path.clone(), (change.to.clone(), now)));
+            contest.tried.extend(fields);
         }
     }
 
@@ -139,7 +169,7 @@ impl Contests {
     pub fn at_rest(&mut self, uid: &str, now: Instant) {
         let over = self.0.get_mut(uid).is_some_and(|contest| {
             contest.settle(&[]);
-            let last = contest.corrections.values().filter_map(|times| times.back()).max();
+            let last = contest.corrections.values().filter_map(|it| it.times.back()).max();
             let pause = contest.hold.as_ref().map_or(WINDOW, |hold| hold.pause);
             last.is_none_or(|last| now.duration_since(*last) > pause)
         });
@@ -166,6 +196,20 @@ mod tests {
             to: json!(1),
             secret: false,
         }]
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_wants_another_value_each_time_fights_nobody() {
+        let mut contests = Contests::default();
+        for round in 0..10 {
+            let change = Change {
+                to: json!(round),
+                ..ttl().remove(0)
+            };
+            let changes = [change];
+            assert_eq!(contests.rule("u", &changes, Instant::now()), Ruling::Correct);
+            contests.corrected("u", &changes, Instant::now());
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -16,7 +16,7 @@ use crate::{
     errors::{Class, Failure},
     index::CollectionKey,
     intent::Intent,
-    kind::{CredentialSource, Kind, Lifecycle, NaturalKey, Remote, Write},
+    kind::{CredentialSource, Kind, Lifecycle, Remote, Write},
     mutation::{self, Mutation},
     object::{Object, ObjectKey, Recorded},
     observe::failure,
@@ -113,9 +113,15 @@ pub(crate) async fn carry_out_policy(pass: &Pass<'_>, object: &Arc<Object>) -> R
         .in_lane(pass.lane);
     recorded.intent = context.recorded(object, &client).intent;
     let mut plans = Vec::new();
+    let mut nothing = "nothing was created or adopted".to_owned();
     match left_behind(pass, &place, &client, object, &recorded).await? {
         LeftBehind::Nothing => {}
         LeftBehind::MayArrive(until) => return Ok(Outcome::MayArrive(until)),
+        LeftBehind::NotKnown(ids) => {
+            nothing = format!(
+                "a create had no answer, and nothing tells any more whether it has made {ids} or somebody else"
+            );
+        }
         LeftBehind::Unrecorded(collection, remote) => {
             let unrecorded = Recorded::default();
             plans.push((collection, decide_deletion(&unrecorded, Some(&remote), policy.deletion)));
@@ -125,7 +131,7 @@ pub(crate) async fn carry_out_policy(pass: &Pass<'_>, object: &Arc<Object>) -> R
         plans.insert(0, (place.collection, decide_deletion(&recorded, None, policy.deletion)));
     }
     if plans.is_empty() {
-        keep(context, object, "nothing was created or adopted");
+        keep(context, object, &nothing);
     }
     for (collection, plan) in plans {
         let holder = match &plan {
@@ -219,6 +225,8 @@ enum LeftBehind {
     Nothing,
     /// Not to be seen: the create may still be carried out, or the list be behind, until then.
     MayArrive(Timestamp),
+    /// Not that for sure: these have its name.
+    NotKnown(String),
     /// An object whose id was never recorded, and where it is.
     Unrecorded(CollectionKey, Box<Remote>),
 }
@@ -243,6 +251,8 @@ async fn left_behind(
         Err(failure) => return Err(failure),
     };
     let now = client.server_time();
+    let dateless = found.iter().filter(|it| it.created.is_none() && it.key == intent.key());
+    let named: Vec<String> = dateless.map(|remote| remote.id.clone()).collect();
     found.retain(|remote| intent.made(remote, pass.kind.descriptor().nature, now));
     if found.iter().any(|remote| recorded.id.as_ref() == Some(&remote.id)) {
         return Ok(LeftBehind::Nothing);
@@ -267,16 +277,14 @@ async fn left_behind(
     Ok(match ours {
         Some(remote) => LeftBehind::Unrecorded(collection, Box::new(remote)),
         None if now < until => LeftBehind::MayArrive(until),
+        None if !named.is_empty() => LeftBehind::NotKnown(named.join(", ")),
         None => LeftBehind::Nothing,
     })
 }
 
 /// The objects of the identity that an intent announced, each with all that Cloudflare tells of it.
 async fn announced(kind: &dyn Kind, client: &Client, intent: &Intent) -> Result<Vec<Remote>, Failure> {
-    let key = NaturalKey {
-        group: intent.group.clone(),
-        member: intent.member.clone(),
-    };
+    let key = intent.key();
     let failed = |error| failure(kind, &error);
     if let Some(id) = &intent.id {
         let made = kind.get(client, &intent.scope, id).await.map_err(failed)?;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     digest::fingerprint,
-    kind::{Desired, Nature, Remote},
+    kind::{Desired, NaturalKey, Nature, Remote},
     mutation::{self, Mutation},
     plan::FieldRules,
 };
@@ -81,6 +81,14 @@ impl Intent {
             seal: String::new(),
             over: None,
             id: None,
+        }
+    }
+
+    /// The identity of what is created.
+    pub fn key(&self) -> NaturalKey {
+        NaturalKey {
+            group: self.group.clone(),
+            member: self.member.clone(),
         }
     }
 

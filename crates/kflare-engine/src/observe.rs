@@ -11,7 +11,7 @@ use crate::{
     decide::Observed,
     errors::{Class, Failure, classify},
     index::CollectionKey,
-    kind::{Desired, Kind, Lifecycle, Remote},
+    kind::{Desired, Kind, Lifecycle, NaturalKey, Remote},
     mutation::{self, Mutation},
     object::Recorded,
     plan::diff,
@@ -60,6 +60,13 @@ impl Look<'_> {
         let intent = self.recorded.intent.as_ref();
         let here = intent.filter(|intent| intent.scope == *self.collection.scope);
         here.and_then(|intent| intent.id.as_ref())
+    }
+
+    /// What an interrupted create announced in this container, where that is another identity than what is wanted.
+    fn announced_elsewhere(&self) -> Option<NaturalKey> {
+        let intent = self.recorded.intent.as_ref()?;
+        let elsewhere = intent.scope == *self.collection.scope && intent.group != self.desired.key.group;
+        elsewhere.then(|| intent.key())
     }
 
     /// `remote` with what a list does not tell: taken for granted while nothing has changed since our own write, read
@@ -174,6 +181,17 @@ pub async fn observe(collections: &Collections, look: &Look<'_>) -> Result<Obser
             .await
             .map_err(|error| failure(look.kind, &error))?
     };
+    // What an interrupted create announced may have another name than what is wanted by now.
+    let announced = look.announced_elsewhere();
+    if let Some(key) = &announced {
+        let also = if listed {
+            collections.neighbours(look.collection, look.kind, key)
+        } else {
+            let also = look.kind.find(look.client, &look.collection.scope, key).await;
+            also.map_err(|error| failure(look.kind, &error))?
+        };
+        found.extend(also.into_iter().filter(|it| it.key.group == key.group));
+    }
     // What a create of ours was answered with is there, whatever a list says that is behind.
     if let Some(id) = look.made().filter(|id| found.iter().all(|remote| remote.id != **id)) {
         let made = look.kind.get(look.client, &look.collection.scope, id).await;
@@ -181,7 +199,10 @@ pub async fn observe(collections: &Collections, look: &Look<'_>) -> Result<Obser
     }
     let mut candidates = Vec::with_capacity(found.len());
     for remote in found {
-        let same = remote.key.group == key.group;
+        let same = remote.key.group == key.group
+            || announced
+                .as_ref()
+                .is_some_and(|announced| announced.group == remote.key.group);
         let whole = if same {
             let whole = look.complete(remote, Source::Candidate).await;
             whole.map_err(|error| failure(look.kind, &error))?

@@ -126,7 +126,8 @@ fn tell_transition(context: &Context, before: &Object, after: &Object, ready: &R
     if old.status == new.status && old.reason == new.reason {
         return;
     }
-    let good = new.status == "True" || ready.reason == Reason::PAUSED || ready.reason == Reason::UPDATING;
+    let on_its_way = [Reason::PAUSED, Reason::UPDATING, Reason::CREATED].contains(&ready.reason);
+    let good = new.status == "True" || on_its_way;
     let severity = if good { Severity::Normal } else { Severity::Warning };
     tracing::info!(ready = %new.status, reason = %new.reason, detail = %ready.message, "condition");
     tell(

@@ -87,7 +87,7 @@ pub fn prepare(
         by_field.insert(reference.field, parent);
     }
     let account = index.account_of(&object.key).map_err(|missing| match missing {
-        Some(key) => missing_parent(kinds, &key, None),
+        Some(key) => missing_parent(kinds, &key, parent_rule),
         None => wait(
             Reason::INVALID_SPEC,
             "spec names no account, neither directly nor through its references".to_owned(),
@@ -96,7 +96,7 @@ pub fn prepare(
     let source = match index.credential(&account) {
         Some(Ok(source)) => source,
         Some(Err(error)) if account == object.key => return Err(invalid(&error)),
-        _ => return Err(missing_parent(kinds, &account, Some("its spec is not valid"))),
+        _ => return Err(unready_parent(kinds, &account, "its spec is not valid")),
     };
     allowed(index, &source, object, &account)?;
     let policy = policy_of(
@@ -139,18 +139,17 @@ pub fn prepare(
 }
 
 fn resolve(index: &Index, kinds: &Kinds, key: &ObjectKey, child: &Object, rule: ParentRule) -> Result<Parent, Plan> {
-    let Some(parent) = index.get(key) else {
-        return Err(missing_parent(kinds, key, None));
-    };
-    let Some(kind) = kinds.get(&key.kind) else {
-        return Err(missing_parent(kinds, key, None));
+    let (Some(parent), Some(kind)) = (index.get(key), kinds.get(&key.kind)) else {
+        return Err(missing_parent(kinds, key, rule));
     };
     let descriptor = kind.descriptor();
     let recorded = parent.recorded(descriptor.id_field());
     let child_exists = child.ready().status == "True";
     let id = match descriptor.lifecycle {
-        // A credential has to work; a resource that has worked goes on while its account is only being checked again.
+        // A credential has to work. A resource that has worked goes on while its account waits to go: somebody may have deleted the
+        // account by mistake.
         Lifecycle::Verified if parent.is_ready() || rule == ParentRule::MayBePlanned => String::new(),
+        Lifecycle::Verified if parent.deleting && child_exists => String::new(),
         Lifecycle::Verified => return Err(not_ready(kinds, &parent)),
         Lifecycle::Managed => match (recorded.id, rule) {
             (Some(id), _) => id,
@@ -159,7 +158,7 @@ fn resolve(index: &Index, kinds: &Kinds, key: &ObjectKey, child: &Object, rule: 
         },
     };
     if parent.deleting && !child_exists {
-        return Err(missing_parent(kinds, key, Some("it is being deleted")));
+        return Err(unready_parent(kinds, key, "it is being deleted"));
     }
     Ok(Parent {
         key: key.clone(),
@@ -184,14 +183,25 @@ fn one_of_its_kind(index: &Index, descriptor: &KindDescriptor, object: &Object) 
     }
 }
 
-fn missing_parent(kinds: &Kinds, key: &ObjectKey, why: Option<&str>) -> Plan {
-    let noun = kinds
+fn noun(kinds: &Kinds, key: &ObjectKey) -> String {
+    kinds
         .get(&key.kind)
-        .map_or_else(|| key.kind.to_string(), |kind| kind.descriptor().noun.to_string());
-    match why {
-        None => wait(Reason::parent_not_found(&noun), format!("{key} does not exist")),
-        Some(why) => wait(Reason::parent_not_ready(&noun), format!("{key} is not ready: {why}")),
-    }
+        .map_or_else(|| key.kind.to_string(), |kind| kind.descriptor().noun.to_string())
+}
+
+fn missing_parent(kinds: &Kinds, key: &ObjectKey, rule: ParentRule) -> Plan {
+    let message = match rule {
+        ParentRule::MustExist => format!("{key} does not exist"),
+        ParentRule::MayBePlanned => format!("{key} is not among the manifests"),
+    };
+    wait(Reason::parent_not_found(&noun(kinds, key)), message)
+}
+
+fn unready_parent(kinds: &Kinds, key: &ObjectKey, why: &str) -> Plan {
+    wait(
+        Reason::parent_not_ready(&noun(kinds, key)),
+        format!("{key} is not ready: {why}"),
+    )
 }
 
 fn not_ready(kinds: &Kinds, parent: &Object) -> Plan {
@@ -201,7 +211,7 @@ fn not_ready(kinds: &Kinds, parent: &Object) -> Plan {
     } else {
         ready.reason
     };
-    missing_parent(kinds, &parent.key, Some(&why))
+    unready_parent(kinds, &parent.key, &why)
 }
 
 fn allowed(index: &Index, source: &CredentialSource, object: &Object, account: &ObjectKey) -> Result<(), Plan> {

@@ -31,6 +31,9 @@ use crate::{
 /// while kflare was not running is not waited for.
 pub(crate) const START_SPREAD: Duration = Duration::from_secs(30);
 
+/// A check that was turned away for lack of calls waits at least that long.
+const TURNED_AWAY: Duration = Duration::from_secs(10);
+
 /// Which resources of a collection a sweep looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
@@ -112,6 +115,17 @@ impl Schedule {
     }
 }
 
+impl Schedule {
+    /// A check that could not be made for lack of calls is not left out: the collection is looked at again at that time.
+    pub fn put_off(&mut self, key: CollectionKey, extent: Extent, at: Instant) {
+        if extent == Extent::All {
+            self.unseen.insert(key.clone());
+        }
+        let due = self.due.entry(key).or_insert(at);
+        *due = at.min(*due);
+    }
+}
+
 fn jittered(chance: &Chance, interval: Duration) -> Duration {
     chance.jitter(interval, 0.1)
 }
@@ -139,8 +153,8 @@ fn drift_interval(object: &Object, default: DriftCheck) -> Option<Duration> {
 }
 
 /// Looks at one collection. Failures are left to the next sweep: a check that could not be made says nothing about the
-/// objects.
-pub(crate) async fn sweep(context: &Context, key: &CollectionKey, extent: Extent) {
+/// objects. What was turned away for lack of calls is looked at again at the time given back.
+pub(crate) async fn sweep(context: &Context, key: &CollectionKey, extent: Extent) -> Option<Instant> {
     let members = context.index().members(key);
     let default = context.settings.defaults.drift_check;
     let members: Vec<Arc<Object>> = members
@@ -148,37 +162,31 @@ pub(crate) async fn sweep(context: &Context, key: &CollectionKey, extent: Extent
         .filter(|it| extent == Extent::All || drift_interval(it, default).is_some())
         .collect();
     let kind = members.first().and_then(|object| context.kinds.get(&object.key.kind));
-    let Some(kind) = kind.filter(|kind| context.settings.manages(&kind.descriptor().kind)) else {
-        return;
-    };
+    let kind = kind.filter(|kind| context.settings.manages(&kind.descriptor().kind))?;
     // All wait for something: there is nothing to compare with (their zone may be gone), and each is woken in its time.
     if members.iter().all(|object| context.prepare(object).is_err()) {
-        return;
+        return None;
     }
     // What has just failed is tried again by its own back-off, not by every check.
     let at_rest = |object: &&Arc<Object>| context.queue().failures(&object.key) == 0;
     // What cannot be listed comes to a check by itself, one by one.
     if !kind.descriptor().listable {
-        return;
+        return None;
     }
     let few = members.len() <= FEW && !kind.descriptor().lists_for_few();
     if few || context.collections.is_refused(key) {
-        return enqueue(context, members.iter().filter(at_rest));
+        enqueue(context, members.iter().filter(at_rest));
+        return None;
     }
-    let Some(account) = members
+    let account = members
         .first()
-        .and_then(|object| context.index().account_of(&object.key).ok())
-    else {
-        return;
-    };
-    let Some(Ok(source)) = context.index().credential(&account) else {
-        return;
-    };
+        .and_then(|object| context.index().account_of(&object.key).ok())?;
+    let source = context.index().credential(&account)?.ok()?;
     let client = match context.credentials.client(&account, &source).await {
         Ok(client) => client.in_lane(Priority::DriftCheck).read_only(),
         Err(failure) => {
             tracing::debug!(collection = ?key, detail = %failure.message, "drift check not made");
-            return;
+            return None;
         }
     };
     let expected = || context.index().recorded_ids(key);
@@ -201,8 +209,12 @@ pub(crate) async fn sweep(context: &Context, key: &CollectionKey, extent: Extent
         }
         Err(NotListed::Failed(failure)) => {
             tracing::debug!(collection = ?key, detail = %failure.message, "drift check not made");
+            if let Class::RateLimited { until, .. } = failure.class {
+                return Some(until.max(context.soon(TURNED_AWAY)));
+            }
         }
     }
+    None
 }
 
 fn enqueue<'a>(context: &Context, objects: impl Iterator<Item = &'a Arc<Object>>) {

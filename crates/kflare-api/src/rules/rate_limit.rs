@@ -109,7 +109,7 @@ pub struct RateLimit {
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub requests_per_period: Option<i32>,
     /// How long the action lasts, in seconds, by plan (Free: 10). 0: it acts on what is above the rate. Challenges need 0 on
-    /// all plans but Enterprise. Unset: Cloudflare decides.
+    /// all plans but Enterprise. Unset: left alone, and for a new rule Cloudflare decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 86400))]
     pub mitigation_timeout: Option<i32>,

@@ -31,7 +31,7 @@ use crate::{
     context::{Context, Parts, Settings},
     credentials::SecretCredentials,
     errors::Class,
-    index::Wake,
+    index::{CollectionKey, Wake},
     kind::{KindDescriptor, ResourceScope},
     kinds::Kinds,
     lease::{Elector, Leadership, LeaseOptions, Lost},
@@ -42,7 +42,7 @@ use crate::{
     pass::{self, Next},
     policy::is_paused,
     queue::{Priority, backoff},
-    sweep::{self, Schedule},
+    sweep::{self, Extent, Schedule},
     watch::{self, Fed, Watched},
 };
 
@@ -274,7 +274,8 @@ struct PassDone {
 }
 
 enum SideDone {
-    Swept,
+    /// What is to be looked at again, and when.
+    Swept(Option<(CollectionKey, Extent, Instant)>),
     EventWritten,
     Released(SecretKey, bool),
 }
@@ -465,7 +466,8 @@ impl Run {
 
     fn finish_side(&mut self, done: SideDone) {
         match done {
-            SideDone::Swept => {}
+            SideDone::Swept(None) => {}
+            SideDone::Swept(Some((key, extent, again))) => self.schedule.put_off(key, extent, again),
             SideDone::EventWritten => self.event_writers = self.event_writers.saturating_sub(1),
             SideDone::Released(secret, released) => {
                 if released {
@@ -493,8 +495,8 @@ impl Run {
                 let context = self.context.clone();
                 self.side.push(
                     async move {
-                        sweep::sweep(&context, &key, extent).await;
-                        SideDone::Swept
+                        let again = sweep::sweep(&context, &key, extent).await;
+                        SideDone::Swept(again.map(|again| (key, extent, again)))
                     }
                     .boxed(),
                 );

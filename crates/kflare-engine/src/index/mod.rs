@@ -215,6 +215,18 @@ impl Index {
         wakes
     }
 
+    /// Whether somebody has taken away what kflare puts on a resource, as `kubectl replace` does: without the finalizer it could go at
+    /// any moment, and its object would stay.
+    fn is_stripped(&self, old: &Object, new: &Object) -> bool {
+        let claim = self
+            .kinds
+            .get(&new.key.kind)
+            .and_then(|kind| kind.descriptor().claim.as_ref());
+        let has_label = |object: &Object| claim.is_some_and(|claim| object.labels.get(&claim.label).is_some());
+        let finalizer = old.has_finalizer() && !new.has_finalizer();
+        !new.deleting && (finalizer || (has_label(old) && !has_label(new)))
+    }
+
     fn export(&self, object: &Object) -> Export {
         Export {
             uid: object.uid.clone(),
@@ -235,7 +247,8 @@ impl Index {
         match old {
             Some(old) if old.uid == new.uid => {
                 // A record that vanishes from status was taken away by somebody else, or is gone: no wish of a user either way.
-                let lost = self.recorded_id(old).is_some() && self.recorded_id(new).is_none();
+                let unrecorded = self.recorded_id(old).is_some() && self.recorded_id(new).is_none();
+                let lost = unrecorded || self.is_stripped(old, new);
                 if old.trigger() != new.trigger() {
                     wakes.push((new.key.clone(), own));
                 } else if lost {

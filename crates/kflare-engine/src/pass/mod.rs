@@ -353,10 +353,12 @@ impl Pass<'_> {
 
     async fn update(&self, object: &Arc<Object>, work: &Work, id: &str, changes: &[Change]) -> Result<Next, Failure> {
         let ready = object.ready();
-        // What the spec asks for was dealt with before, well or badly: whoever changed the object was not this user.
-        let known = ready.observed_generation == Some(object.generation);
-        let contested = ready.reason == Reason::CONTESTED.as_str() && known;
-        let drift = object.is_ready_at_generation() || contested;
+        // What the spec asks for was dealt with before, well or badly: whoever changed the object was not this user. A pause, or
+        // observing, deals with nothing, and what the spec reads belongs to it.
+        let acted = ![Reason::PAUSED.as_str(), Reason::OBSERVING.as_str()].contains(&ready.reason.as_str());
+        let reads_the_same = work.prepared.inputs == object.status.get::<String>(&[crate::inputs::FIELD]);
+        let known = ready.observed_generation == Some(object.generation) && acted && reads_the_same;
+        let drift = known && (ready.status == "True" || ready.reason == Reason::CONTESTED.as_str());
         if known {
             let ruling = self.context.contests().rule(&object.uid, changes, Instant::now());
             if let Ruling::Hold { fields, until } = ruling {

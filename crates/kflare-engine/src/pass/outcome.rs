@@ -246,6 +246,7 @@ impl Pass<'_> {
             contested["nextCorrection"] = json!(at);
         }
         draft.status.insert("contested".to_owned(), contested);
+        draft.echo();
         let message = format!(
             "somebody else keeps changing {}; it is corrected ever more rarely until one side rests",
             fields.join(", ")
@@ -274,7 +275,13 @@ impl Pass<'_> {
                 } else {
                     Duration::ZERO
                 };
-                let next = Next::At(*until + spread, Priority::Retry);
+                // A drift check that comes back crowds out no other.
+                let lane = if self.lane == Priority::DriftCheck {
+                    Priority::DriftCheck
+                } else {
+                    Priority::Retry
+                };
+                let next = Next::At(*until + spread, lane);
                 if works || !by_cloudflare || !ready.status.is_empty() {
                     return next;
                 }
@@ -290,10 +297,12 @@ impl Pass<'_> {
         let reason = failure.class.reason();
         let told = match failure.class {
             Class::Auth | Class::Held { .. } => {
-                format!(
-                    "{}; does the token have the permissions that this kind needs?",
-                    failure.message
-                )
+                let question = if self.kind.descriptor().provides_credential {
+                    "is spec.accountID an account that this token reaches?"
+                } else {
+                    "does the token have the permissions that this kind needs?"
+                };
+                format!("{}; {question}", failure.message)
             }
             _ => failure.message,
         };

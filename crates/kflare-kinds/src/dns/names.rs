@@ -59,6 +59,12 @@ pub enum NameError {
         /// What IDNA says.
         source: idna::Errors,
     },
+    /// A zone of one label.
+    #[error("{name:?} is no domain that can be a zone: write it with its top-level domain, as in example.com")]
+    TopLevel {
+        /// The name.
+        name: String,
+    },
     /// An absolute name of another zone.
     #[error("{name:?} ends in a dot and is not in the zone {zone}: leave the dot out, or name a host of the zone")]
     OutsideZone {
@@ -72,10 +78,14 @@ pub enum NameError {
 /// The name of a zone as Cloudflare stores it.
 pub fn zone_name(spec: &str) -> Result<String, NameError> {
     let name = without_final_dot(to_ascii(spec)?);
-    if name.contains('*') {
-        return Err(NameError::Character { name, character: '*' });
+    let is_odd = |it: &char| !it.is_ascii_alphanumeric() && !"-.".contains(*it);
+    if let Some(character) = name.chars().find(is_odd) {
+        return Err(NameError::Character { name, character });
     }
     check(&name)?;
+    if !name.contains('.') {
+        return Err(NameError::TopLevel { name });
+    }
     Ok(name)
 }
 

@@ -162,6 +162,7 @@ impl Adapter for ScriptAdapter {
     }
 
     fn desired(&self, spec: &WorkerScriptSpec, parents: &Parents) -> Result<Desired, SpecError> {
+        settings::check_schedules(spec)?;
         let mut body = settings::desired(spec);
         body.extend(bindings::desired(spec, parents));
         body.insert(CONTENT.to_owned(), Value::Null);

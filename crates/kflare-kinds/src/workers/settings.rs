@@ -2,6 +2,7 @@
 
 use kflare_api::worker_script::{WorkerFormat, WorkerScriptSpec};
 use kflare_cloudflare::endpoints::workers::Settings;
+use kflare_engine::SpecError;
 use serde_json::{Map, Value, json};
 
 use super::{bindings, content::Content, migrations, present};
@@ -57,7 +58,22 @@ pub(super) fn desired(spec: &WorkerScriptSpec) -> Map<String, Value> {
     }))
 }
 
-/// The same, as Cloudflare has them.
+/// Refuses schedules that are no cron expressions: Cloudflare would say so only after the Worker is uploaded.
+pub(super) fn check_schedules(spec: &WorkerScriptSpec) -> Result<(), SpecError> {
+    for (at, cron) in spec.schedules.iter().flatten().enumerate() {
+        if cron.split_whitespace().count() != 5 {
+            return Err(SpecError::new(
+                format!("spec.schedules[{at}]"),
+                format!(
+                    "{cron:?} is no cron expression: minute, hour, day of the month, month, day of the week, as in \"0 3 * * *\""
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Settings as Cloudflare has them.
 pub(super) fn remote(settings: &Settings) -> Map<String, Value> {
     present(json!({
         "compatibility_date": settings.compatibility_date,

@@ -228,3 +228,29 @@ fn a_restart_does_not_change_who_holds_what() {
         assert!(stage.user.is_ready(&first) && stage.user.ready(&second).1 == "AlreadyClaimed");
     });
 }
+
+/// `kubectl replace` takes away what kflare has put on a resource. It is back before anybody can delete the resource without a trace.
+#[test]
+fn what_is_stripped_off_a_resource_is_put_back_at_once() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let id = stage.record("x", json!({ "name": "x", "type": "A", "content": "192.0.2.1" }));
+        stage.ready(std::slice::from_ref(&id)).await;
+        stage.rest(MINUTE).await;
+        let whole = stage.metadata(&id);
+        for field in ["finalizers", "labels"] {
+            stage
+                .user
+                .edit(&id, |object| object["metadata"][field] = serde_json::Value::Null);
+            let back = |stage: &Stage| stage.metadata(&id)[field] == whole[field];
+            stage.until_within(field, MINUTE / 6, back).await;
+        }
+        stage.user.edit(&id, |object| {
+            object["metadata"]["finalizers"] = serde_json::Value::Null;
+            object["metadata"]["labels"] = serde_json::Value::Null;
+        });
+        stage.rest(MINUTE).await;
+        stage.user.delete(&id);
+        stage.gone(&[id]).await;
+        assert!(stage.records().is_empty());
+    });
+}

@@ -5,7 +5,7 @@ use kflare_sim::{FaultMatch, Plan};
 use kflare_testkit::simulation::{ACCOUNT_ID, NAMESPACE};
 use serde_json::json;
 
-use crate::stage::{HOUR, MINUTE, play_in_zone, status};
+use crate::stage::{HOUR, MINUTE, Stage, play_in_zone, status};
 
 /// Changes the TTL back a minute after each correction, for so long; when the corrections came, in minutes.
 // Field case 130.
@@ -143,5 +143,53 @@ fn what_was_put_right_before_a_correction_failed_is_fought_over_too() {
         describe();
         stage.rest(5 * MINUTE).await;
         assert_eq!(described(), 3, "{}", stage.explain(&id));
+    });
+}
+
+/// What users change while kflare holds still is no drift when it goes on, however often they do it.
+#[test]
+fn edits_during_a_pause_or_observation_are_no_fight() {
+    for (annotation, value) in [(names::PAUSED, "true"), (names::MODE, "observe")] {
+        play_in_zone(Plan::Pro, |stage| async move {
+            let id = stage.record(
+                "x",
+                json!({ "name": "x", "type": "A", "content": "192.0.2.1", "ttl": 300 }),
+            );
+            stage.ready(std::slice::from_ref(&id)).await;
+            for round in 1..6 {
+                stage.user.annotate(&id, annotation, Some(value));
+                stage.rest(MINUTE).await;
+                stage.user.edit_spec(&id, &json!({ "ttl": 300 + 60 * round }));
+                stage.rest(MINUTE).await;
+                assert_ne!(stage.records()[0]["ttl"], 300 + 60 * round, "it holds still");
+                stage.user.annotate(&id, annotation, None);
+                let carried_out = |stage: &Stage| stage.records()[0]["ttl"] == 300 + 60 * round;
+                stage.until_within("carried out", MINUTE, carried_out).await;
+            }
+            assert_eq!(
+                stage.times_told(&id, "DriftCorrected"),
+                0,
+                "{:?}",
+                stage.user.events(&id)
+            );
+        });
+    }
+}
+
+/// Whoever asks for a look is told that there was one.
+#[test]
+fn a_look_at_what_is_contested_is_echoed() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let id = stage.record("x", json!({ "name": "x", "type": "A", "content": "192.0.2.1" }));
+        stage.ready(std::slice::from_ref(&id)).await;
+        let remote = stage.recorded(&id).unwrap();
+        for round in 0..4 {
+            stage.foreign_patch(&remote, &json!({ "ttl": 600 }));
+            stage.reconcile_no_wait(&id, &format!("round {round}"));
+            stage.rest(MINUTE).await;
+        }
+        stage.says(&id, "False", "Contested").await;
+        assert_eq!(stage.status(&id)["lastReconcileAt"], "round 3");
+        assert_eq!(stage.records()[0]["ttl"], 600, "it is held");
     });
 }

@@ -7,7 +7,7 @@ use kflare_testkit::simulation::User;
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::SliceRandom};
 use serde_json::json;
 
-use crate::stage::{DOMAIN, MINUTE, ZONE, play, record, zone, zone_id};
+use crate::stage::{DOMAIN, MINUTE, ZONE, play, play_in_zone, record, zone, zone_id};
 
 // Field case 124.
 #[test]
@@ -60,4 +60,28 @@ fn any_order_of_deletion_ends_with_nothing_left() {
             assert!(stage.since(&mark).calls.is_empty(), "nothing is left to look at");
         });
     }
+}
+
+/// Deleted by mistake, an account waits for all that refers to it; that goes on being looked after, and edits of it are carried out.
+#[test]
+fn what_worked_goes_on_while_its_account_waits_to_go() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let id = stage.record(
+            "x",
+            json!({ "name": "x", "type": "A", "content": "192.0.2.1", "ttl": 300 }),
+        );
+        stage.ready(std::slice::from_ref(&id)).await;
+        stage.user.delete(&User::account_id());
+        stage.says(&User::account_id(), "False", "InUse").await;
+        stage.rest(MINUTE).await;
+        assert!(stage.user.is_ready(&id) && stage.user.is_ready(&zone_id()));
+        stage.foreign_patch(&stage.recorded(&id).unwrap(), &json!({ "ttl": 600 }));
+        stage.until("put right", |stage| stage.records()[0]["ttl"] == 300).await;
+        stage.user.edit_spec(&id, &json!({ "ttl": 900 }));
+        stage
+            .until("carried out", |stage| stage.records()[0]["ttl"] == 900)
+            .await;
+        let new = stage.create(zone("new", json!({ "name": "example.org" })));
+        stage.says(&new, "False", "AccountNotReady").await;
+    });
 }

@@ -238,3 +238,66 @@ fn what_arrives_after_it_was_made_again_is_no_second_object() {
         });
     }
 }
+
+/// The create took effect and nobody heard of it, and then the user gave the object another name: it is found by what was announced.
+#[test]
+fn what_was_made_under_another_name_is_found_and_renamed() {
+    for (manifest, change) in [
+        ("KVNamespace", json!({ "title": "renamed" })),
+        ("WorkerRoute", json!({ "pattern": "example.com/renamed/*" })),
+    ]
+    .map(|(kind, change)| {
+        let manifest = manifests().into_iter().find(|it| it["kind"] == kind);
+        (manifest.unwrap(), change)
+    }) {
+        play_in_zone(Plan::Enterprise, |stage| async move {
+            let kind = manifest["kind"].as_str().unwrap().to_owned();
+            let before = held(&stage);
+            let lost = Fault::DropAfter {
+                dropped: Some(Dropped::Reset),
+            };
+            stage.fault_times(FaultMatch::path("POST", "."), lost, 1);
+            let id = stage.create(manifest);
+            let made = |stage: &Stage| held(stage).len() > before.len();
+            stage.until("made", made).await;
+            let looks = stage.fault(FaultMatch::path("GET", "namespaces|routes"), status(503, 1000));
+            stage.user.edit_spec(&id, &change);
+            stage.rest(MINUTE / 6).await;
+            stage.cloudflare.remove_fault(looks);
+            stage.ready(std::slice::from_ref(&id)).await;
+            let made: Vec<String> = held(&stage).difference(&before).cloned().collect();
+            assert_eq!(made.len(), 1, "{kind}: {:#?}", stage.user.events(&id));
+            assert!(
+                stage.told(&id, "Recovered", &[]),
+                "{kind}: {:#?}",
+                stage.user.events(&id)
+            );
+            stage.user.delete(&id);
+            stage.gone(std::slice::from_ref(&id)).await;
+            assert_eq!(held(&stage), before, "{kind}");
+        });
+    }
+}
+
+/// Of what has no creation time nobody can say after five minutes who made it. It stays, and the Event names it.
+#[test]
+fn what_may_be_somebody_elses_by_now_stays_and_is_named() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let lost = Fault::DropAfter {
+            dropped: Some(Dropped::Reset),
+        };
+        stage.fault_times(FaultMatch::path("POST", "."), lost, 1);
+        let manifest = manifests().into_iter().find(|it| it["kind"] == "KVNamespace");
+        let before = held(&stage);
+        let id = stage.create(manifest.unwrap());
+        stage.until("made", |stage| held(stage).len() > before.len()).await;
+        let outage = stage.fault(FaultMatch::any(), status(503, 1000));
+        stage.user.delete(&id);
+        stage.rest(7 * MINUTE).await;
+        stage.cloudflare.remove_fault(outage);
+        stage.gone(std::slice::from_ref(&id)).await;
+        let made: Vec<String> = held(&stage).difference(&before).cloned().collect();
+        assert_eq!(made.len(), 1, "it is left alone");
+        assert!(stage.told(&id, "Kept", &[&made[0]]), "{:#?}", stage.user.events(&id));
+    });
+}

@@ -165,3 +165,15 @@ fn rules_are_about_fields_that_some_spec_sets_or_status_shows() {
         "no accepted case of cel-cases leads to these fields"
     );
 }
+
+/// The chart takes the name of every kind, and no other.
+#[test]
+fn the_chart_knows_the_kinds() {
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../helm/kflare/values.schema.json");
+    let schema: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
+    let named = schema["properties"]["kinds"]["items"]["enum"].as_array().unwrap();
+    let named: std::collections::BTreeSet<&str> = named.iter().filter_map(|it| it.as_str()).collect();
+    let kinds = kflare_kinds::kinds();
+    let kinds = kinds.iter().map(|kind| &*kind.descriptor().kind).collect();
+    assert_eq!(named, kinds);
+}

@@ -282,3 +282,25 @@ fn what_is_not_read_any_more_is_forgotten() {
         crate::memory::as_before(&stage, &registry, &before).await;
     });
 }
+
+/// A secret that is rotated often is not somebody else's doing.
+#[test]
+fn what_the_spec_reads_may_change_as_often_as_it_likes() {
+    play_in_zone(Plan::Free, |stage| async move {
+        let keys = stage.create(keys("0"));
+        let id = stage.create(worker("web", bound()));
+        stage.ready(std::slice::from_ref(&id)).await;
+        for round in 1..8 {
+            edit_secret(&stage, &keys, "api", &round.to_string());
+            let there = |stage: &Stage| text_of(stage, "web", "KEY") == round.to_string();
+            stage.until_within("carried out", MINUTE, there).await;
+        }
+        stage.ready(std::slice::from_ref(&id)).await;
+        assert_eq!(
+            stage.times_told(&id, "DriftCorrected"),
+            0,
+            "{:?}",
+            stage.user.events(&id)
+        );
+    });
+}

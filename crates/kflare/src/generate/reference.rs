@@ -61,7 +61,7 @@ const NOTES: &[Notes] = &[
     Notes {
         kind: "WAFCustomRule",
         permissions: "Zone WAF Read; Zone WAF Write (Edit in the dashboard) to create, change and delete.",
-        deletion: "The rule; rules of others and the ruleset that holds it stay. A rule that kflare took over by an adoption policy stays, unless `kflare.dev/deletion-policy: delete` says otherwise.",
+        deletion: "The rule; rules of others and the ruleset that holds it stay. A rule that kflare found by its mark and took over by an adoption policy stays, unless `kflare.dev/deletion-policy: delete` says otherwise.",
         limits: "5 custom rules on Free zones, 20 on Pro, 100 on Business, 1,000 on Enterprise, those of others included. Regular expressions (`matches`) need Business, the action `log` Enterprise. Expressions hold 4,096 characters.",
     },
     Notes {

@@ -68,13 +68,19 @@ fn take(origin: &str, value: Value, documents: &mut Vec<Document>) -> Result<()>
     let Some(api_version) = value.get("apiVersion").and_then(Value::as_str) else {
         bail!("{origin} has no apiVersion: it is not a Kubernetes manifest");
     };
-    let is_list = value
+    let list_of = value
         .get("kind")
         .and_then(Value::as_str)
-        .is_some_and(|kind| kind.ends_with("List"));
-    if let (true, Some(Value::Array(items))) = (is_list, value.get("items")) {
+        .and_then(|kind| kind.strip_suffix("List"));
+    if let (Some(kind), Some(Value::Array(items))) = (list_of, value.get("items")) {
         for item in items {
-            take(origin, item.clone(), documents)?;
+            let mut item = item.clone();
+            // In a list of one kind the items need not say what they are.
+            if let Some(fields) = item.as_object_mut().filter(|_| !kind.is_empty()) {
+                fields.entry("apiVersion").or_insert_with(|| api_version.into());
+                fields.entry("kind").or_insert_with(|| kind.into());
+            }
+            take(origin, item, documents)?;
         }
         return Ok(());
     }
@@ -113,6 +119,13 @@ mod tests {
             .filter_map(|it| it.object.metadata.name)
             .collect();
         assert_eq!(names, ["z", "r"]);
+    }
+
+    #[test]
+    fn items_of_a_typed_list_need_not_say_what_they_are() {
+        let text = "apiVersion: kflare.dev/v1alpha1\nkind: KVNamespaceList\nitems:\n- metadata: {name: a}\n";
+        let found = parsed(text).unwrap();
+        assert_eq!(found[0].object.types.as_ref().unwrap().kind, "KVNamespace");
     }
 
     #[test]

@@ -2,14 +2,15 @@
 
 pub mod manifests;
 mod output;
+mod schema;
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use kflare_cloudflare::{BaseUrl, Metrics, Pool, PoolOptions, TransportOptions, reqwest_transport};
 use kflare_engine::{
-    Plan,
+    Plan, Reason,
     credentials::FixedCredentials,
     offline::{Manifests, Planned, PlannedOutcome},
     policy::{DefaultDeletion, DriftCheck},
@@ -23,7 +24,8 @@ use crate::controller::values::Namespace;
 #[derive(Args, Debug)]
 pub struct PlanArgs {
     /// Manifests: files, directories (all their .yaml, .yml and .json files, sorted) or - for standard input. Resources of
-    /// other API groups are skipped. Manifests with status (kubectl get -o yaml) are planned as the controller would.
+    /// other API groups are skipped. Manifests with status (kubectl get -o yaml, or kubectl apply --dry-run=server -o yaml) are
+    /// planned as the controller would. Their fields are held against the schemas; rules between fields are the API server's.
     #[arg(short = 'f', long = "filename", required = true, num_args = 1..)]
     filename: Vec<PathBuf>,
 
@@ -67,12 +69,18 @@ async fn plan(args: &PlanArgs) -> Result<ExitCode> {
     let kinds = kflare_kinds::kinds();
     let mut manifests = Manifests::new(kinds.clone());
     let found = manifests::read(&args.filename)?;
+    let schemas = schema::Schemas::new()?;
+    let mut unfit = BTreeMap::new();
     let mut loaded = 0;
     for document in found {
         let manifests::Document { origin, mut object } = document;
         let given = args.namespace.as_ref().map(|it| it.0.clone());
         object.metadata.namespace = object.metadata.namespace.or(given);
-        manifests.add(object).with_context(|| origin)?;
+        let faults = schemas.faults(&object);
+        let key = manifests.add(object).with_context(|| origin)?;
+        if !faults.is_empty() {
+            unfit.insert(key, faults.join("; "));
+        }
         loaded += 1;
     }
     anyhow::ensure!(
@@ -87,7 +95,16 @@ async fn plan(args: &PlanArgs) -> Result<ExitCode> {
         deletion: DefaultDeletion::Delete,
         drift_check: DriftCheck::Off,
     };
-    let planned = manifests.plan(&FixedCredentials::new(client), defaults).await;
+    let mut planned = manifests.plan(&FixedCredentials::new(client), defaults).await;
+    for resource in &mut planned {
+        if let Some(faults) = unfit.remove(&resource.resource) {
+            resource.outcome = PlannedOutcome::Plan(Plan::Blocked {
+                reason: Reason::INVALID_SPEC,
+                message: format!("the API server takes no such spec: {faults}"),
+                changes: Vec::new(),
+            });
+        }
+    }
     match args.output {
         Format::Table => print!("{}", output::table(&planned)),
         Format::Json => println!("{}", serde_json::to_string_pretty(&planned)?),
