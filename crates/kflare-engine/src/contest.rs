@@ -2,17 +2,17 @@
 //! until the other side rests.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     mem,
     time::Duration,
 };
 
-use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
+    digest::fingerprint,
     mutation::{self, Mutation},
-    plan::Change,
+    plan::{Change, POSITION},
 };
 
 /// So many corrections of one field within [`WINDOW`] are a contest.
@@ -30,21 +30,21 @@ const LONGEST: Duration = Duration::from_hours(24);
 #[derive(Default)]
 struct Contest {
     corrections: BTreeMap<String, Corrections>,
-    /// Fields that a write was to put right which failed, or whose outcome nobody knows: to what, and when.
-    tried: BTreeMap<String, (Value, Instant)>,
+    /// Fields that a write was to put right which failed, or whose outcome nobody knows: the digest of what, and when.
+    tried: BTreeMap<String, (String, Instant)>,
     hold: Option<Hold>,
 }
 
-/// How often a field was put right, and to what.
+/// How often a field was put right, and the digest of what it was put to.
 #[derive(Default)]
 struct Corrections {
-    to: Value,
+    to: String,
     times: VecDeque<Instant>,
 }
 
 impl Contest {
     /// Fields were put right.
-    fn count(&mut self, fields: impl Iterator<Item = (String, Value)>, at: Instant) {
+    fn count(&mut self, fields: impl Iterator<Item = (String, String)>, at: Instant) {
         for (path, to) in fields {
             let corrections = self.corrections.entry(path).or_default();
             if corrections.to != to {
@@ -70,18 +70,38 @@ impl Contest {
 
     /// A field that is to be something else than before is not fought over: what the spec refers to has become another.
     fn forget_other_wishes(&mut self, wanted: &[Change]) {
-        let other = |path: &String, corrections: &Corrections| {
-            let wanted = wanted.iter().find(|change| change.path == *path);
-            wanted.is_some_and(|change| change.to != corrections.to)
+        let has_changed = |path: &String, corrections: &Corrections| {
+            // A place is told by its neighbours, which come and go.
+            let wanted = wanted
+                .iter()
+                .find(|change| change.path == *path && change.path != POSITION);
+            wanted.is_some_and(|change| digest(change) != corrections.to)
         };
-        self.corrections.retain(|path, corrections| !other(path, corrections));
-        if self.corrections.is_empty() {
-            self.hold = None;
+        let mut changed: Vec<String> = Vec::new();
+        self.corrections.retain(|path, corrections| {
+            let gone = has_changed(path, corrections);
+            if gone {
+                changed.push(path.clone());
+            }
+            !gone
+        });
+        if let Some(hold) = &mut self.hold {
+            hold.fields.retain(|path| !changed.contains(path));
+            if hold.fields.is_empty() {
+                self.hold = None;
+            }
         }
     }
 }
 
+/// Of what a field is to be: the value itself may be secret, or long.
+fn digest(change: &Change) -> String {
+    fingerprint(&change.to)
+}
+
 struct Hold {
+    /// The fields that were fought over when it began.
+    fields: BTreeSet<String>,
     until: Instant,
     pause: Duration,
 }
@@ -132,7 +152,8 @@ impl Contests {
         if fought.is_empty() {
             return Ruling::Correct;
         }
-        let hold = contest.hold.get_or_insert(Hold {
+        let hold = contest.hold.get_or_insert_with(|| Hold {
+            fields: fought.iter().cloned().collect(),
             until: now + FIRST,
             pause: FIRST,
         });
@@ -149,7 +170,7 @@ impl Contests {
     /// Drift was corrected.
     pub fn corrected(&mut self, uid: &str, changes: &[Change], now: Instant) {
         let contest = self.0.entry(uid.to_owned()).or_default();
-        let fields = changes.iter().map(|change| (change.path.clone(), change.to.clone()));
+        let fields = changes.iter().map(|change| (change.path.clone(), digest(change)));
         contest.count(fields, now);
     }
 
@@ -160,7 +181,7 @@ impl Contests {
             let contest = self.0.entry(uid.to_owned()).or_default();
             let fields = changes
                 .iter()
-                .map(|change| (change.path.clone(), (change.to.clone(), now)));
+                .map(|change| (change.path.clone(), (digest(change), now)));
             contest.tried.extend(fields);
         }
     }
@@ -210,6 +231,27 @@ mod tests {
             assert_eq!(contests.rule("u", &changes, Instant::now()), Ruling::Correct);
             contests.corrected("u", &changes, Instant::now());
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hold_ends_with_the_wish_that_it_is_about() {
+        let change = |path: &str, to: i32| Change {
+            path: path.into(),
+            to: json!(to),
+            ..ttl().remove(0)
+        };
+        let mut contests = Contests::default();
+        contests.corrected("u", &[change("comment", 1)], Instant::now());
+        for _ in 0..3 {
+            contests.corrected("u", &[change("content", 1)], Instant::now());
+        }
+        let held = contests.rule("u", &[change("content", 1), change("comment", 1)], Instant::now());
+        assert!(matches!(held, Ruling::Hold { .. }));
+        assert_eq!(
+            contests.rule("u", &[change("content", 2)], Instant::now()),
+            Ruling::Correct
+        );
+        assert!(!format!("{:?}", contests.0["u"].corrections.keys()).contains("content"));
     }
 
     #[tokio::test(start_paused = true)]

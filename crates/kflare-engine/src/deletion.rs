@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::{
     cluster::ClusterError,
-    context::{ClaimsFor, Context},
+    context::{ClaimsFor, Context, Try},
     credentials::Credentials,
     decide::{Claims, decide_deletion},
     errors::{Class, Failure},
@@ -147,6 +147,10 @@ pub(crate) async fn carry_out_policy(pass: &Pass<'_>, object: &Arc<Object>) -> R
             _ => {}
         }
     }
+    if let Some(intent) = &recorded.intent {
+        // Should the finalizer stay for the moment: there is nothing to wait for any more.
+        context.note_try(object, intent, Some(Try::Unsent));
+    }
     Ok(Outcome::Done)
 }
 
@@ -251,10 +255,9 @@ async fn left_behind(
         Err(failure) => return Err(failure),
     };
     let now = client.server_time();
-    let dateless = found.iter().filter(|it| it.created.is_none() && it.key == intent.key());
-    let named: Vec<String> = dateless.map(|remote| remote.id.clone()).collect();
-    found.retain(|remote| intent.made(remote, pass.kind.descriptor().nature, now));
-    if found.iter().any(|remote| recorded.id.as_ref() == Some(&remote.id)) {
+    let made = |remote: &Remote| intent.made(remote, pass.kind.descriptor().nature, now);
+    let is_recorded = |remote: &Remote| recorded.id.as_ref() == Some(&remote.id);
+    if found.iter().any(|remote| is_recorded(remote) && made(remote)) {
         return Ok(LeftBehind::Nothing);
     }
     let collection = CollectionKey {
@@ -270,6 +273,10 @@ async fn left_behind(
     };
     let is_claimed = |id: &str| pass.context.index().claimants(&collection, id).next().is_some();
     found.retain(|remote| !is_claimed(&remote.id) && claims.announcer(remote).is_none());
+    let (found, others): (Vec<Remote>, Vec<Remote>) = found.into_iter().partition(made);
+    // What has no creation time, and is found too late, may be anybody's.
+    let is_doubtful = |it: &Remote| it.created.is_none() && it.key == intent.key() && !is_recorded(it);
+    let dateless: Vec<String> = others.into_iter().filter(is_doubtful).map(|it| it.id).collect();
     let ours = found
         .into_iter()
         .min_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
@@ -277,7 +284,7 @@ async fn left_behind(
     Ok(match ours {
         Some(remote) => LeftBehind::Unrecorded(collection, Box::new(remote)),
         None if now < until => LeftBehind::MayArrive(until),
-        None if !named.is_empty() => LeftBehind::NotKnown(named.join(", ")),
+        None if !dateless.is_empty() => LeftBehind::NotKnown(dateless.join(", ")),
         None => LeftBehind::Nothing,
     })
 }

@@ -31,7 +31,7 @@ use crate::{
 /// while kflare was not running is not waited for.
 pub(crate) const START_SPREAD: Duration = Duration::from_secs(30);
 
-/// A check that was turned away for lack of calls waits at least that long.
+/// A check that was turned away for lack of calls comes back about that long after calls are let through again.
 const TURNED_AWAY: Duration = Duration::from_secs(10);
 
 /// Which resources of a collection a sweep looks at.
@@ -91,12 +91,15 @@ impl Schedule {
     /// The collections that are due, each with whose drift is looked for; each gets its next time.
     pub fn take_due(&mut self, context: &Context) -> Vec<(CollectionKey, Extent)> {
         let now = Instant::now();
-        let due: Vec<CollectionKey> = self
+        let mut due: Vec<(Instant, CollectionKey)> = self
             .due
             .iter()
             .filter(|(_, at)| **at <= now)
-            .map(|(key, _)| key.clone())
+            .map(|(key, at)| (*at, key.clone()))
             .collect();
+        // Who has waited longest comes first.
+        due.sort();
+        let due: Vec<CollectionKey> = due.into_iter().map(|(_, key)| key).collect();
         for key in &due {
             match interval(context, key) {
                 Some(interval) => self.due.insert(key.clone(), now + jittered(&context.chance, interval)),
@@ -210,7 +213,8 @@ pub(crate) async fn sweep(context: &Context, key: &CollectionKey, extent: Extent
         Err(NotListed::Failed(failure)) => {
             tracing::debug!(collection = ?key, detail = %failure.message, "drift check not made");
             if let Class::RateLimited { until, .. } = failure.class {
-                return Some(until.max(context.soon(TURNED_AWAY)));
+                // Not all at once, and in no order.
+                return Some(until + context.chance.jitter(TURNED_AWAY, 0.9));
             }
         }
     }

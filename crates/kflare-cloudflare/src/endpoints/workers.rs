@@ -30,6 +30,9 @@ pub struct Script {
     /// When a version was last deployed, as Cloudflare writes it: the mark of the last change.
     #[serde(default)]
     pub modified_on: Option<String>,
+    /// Tag of the last migration of Durable Objects that was carried out.
+    #[serde(default)]
+    pub migration_tag: Option<String>,
 }
 
 /// What a version of a Worker is configured with.
@@ -62,9 +65,6 @@ pub struct Settings {
     /// Tags.
     #[serde(default, deserialize_with = "super::null_as_default")]
     pub tags: Vec<Value>,
-    /// Tag of the last migration of Durable Objects that was carried out.
-    #[serde(default)]
-    pub migration_tag: Option<String>,
 }
 
 /// One part of a Worker's code.

@@ -132,7 +132,13 @@ impl Pass<'_> {
         }
     }
 
-    async fn reconcile(&self, object: Arc<Object>) -> Result<Next, Failure> {
+    async fn reconcile(&self, mut object: Arc<Object>) -> Result<Next, Failure> {
+        // Whatever becomes of this pass: what has an object at Cloudflare cannot go without a word.
+        let only_looks = object.annotation(names::MODE).is_some_and(|mode| mode != "manage");
+        let has_object = self.context.recorded_unproven(&object).id.is_some();
+        if has_object && self.kind.descriptor().lifecycle == Lifecycle::Managed && !only_looks {
+            object = self.hold(&object).await?;
+        }
         let prepared = match self.context.prepare(&object) {
             Ok(prepared) => prepared,
             Err(plan) => return Ok(self.report_blocked(&object, &plan).await),
@@ -144,7 +150,6 @@ impl Pass<'_> {
         if let Some(plan) = self.fill(&object, &mut prepared).await? {
             return Ok(self.report_blocked(&object, &plan).await);
         }
-        let mut object = object;
         let manages = prepared.policy.mode == Mode::Manage;
         if self.kind.descriptor().provides_credential && manages {
             object = self.hold(&object).await?;

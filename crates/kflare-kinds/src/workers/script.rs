@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{
     bindings,
     content::{self, CONTENT, Content},
-    present,
+    migrations, present,
     settings::{self, SCHEDULES, UNLISTED, WORKERS_DEV},
 };
 use crate::reasons;
@@ -56,6 +56,8 @@ impl ScriptAdapter {
                 }),
                 fields: FieldRules {
                     after_create: &[SCHEDULES, WORKERS_DEV],
+                    // Of a Worker that has never been migrated there is none.
+                    untold: &[migrations::TAG],
                     unlisted: &UNLISTED,
                     write_only: &[CONTENT],
                     secret: &[CONTENT],
@@ -92,6 +94,7 @@ fn listed(script: Script) -> Remote {
             .as_ref()
             .map(|at| format!("{at} {}", script.etag.as_deref().unwrap_or_default())),
         metadata: present(metadata),
+        body: present(json!({ migrations::TAG: script.migration_tag })),
         id: script.tag.unwrap_or(script.id),
         ..Remote::default()
     }
@@ -104,7 +107,7 @@ async fn whole(client: &Client, account_id: &str, script: Script) -> Result<Remo
     let crons = workers::schedules(client, account_id, &name).await?;
     let subdomain = workers::subdomain(client, account_id, &name).await?;
     let mut remote = listed(script);
-    remote.body = settings::remote(&current);
+    remote.body.extend(settings::remote(&current));
     remote.body.extend(bindings::remote(current.bindings));
     remote.body.insert(SCHEDULES.to_owned(), settings::crons(&crons));
     remote.body.insert(WORKERS_DEV.to_owned(), json!(subdomain.enabled));
@@ -137,9 +140,10 @@ async fn upload(
     account_id: &str,
     desired: &Desired,
     current: Option<&Settings>,
+    migrated: Option<&str>,
 ) -> Result<Script, Error> {
     let content = Content::of(desired).ok_or_else(|| Error::Refused("the code was not read".to_owned()))?;
-    let metadata = settings::metadata(&desired.body, &content, current);
+    let metadata = settings::metadata(&desired.body, &content, current, migrated);
     let modules = content.modules(desired);
     workers::upload(client, account_id, &desired.key.group, &metadata, &modules).await
 }
@@ -211,7 +215,7 @@ impl Adapter for ScriptAdapter {
                 desired.key.group
             )));
         }
-        let script = upload(client, site.scope, desired, None).await?;
+        let script = upload(client, site.scope, desired, None, None).await?;
         Ok(whole(client, site.scope, script).await?.into())
     }
 
@@ -231,7 +235,13 @@ impl Adapter for ScriptAdapter {
         let mut script = None;
         if needs_upload {
             let current = workers::settings(client, account_id, name).await?;
-            script = Some(upload(client, account_id, desired, Some(&current)).await?);
+            let mut migrated = None;
+            if desired.body.contains_key(migrations::TAG) {
+                let found = find_script(client, account_id, |script| script.tag.as_deref() == Some(id)).await?;
+                migrated = found.and_then(|script| script.migration_tag);
+            }
+            let uploaded = upload(client, account_id, desired, Some(&current), migrated.as_deref());
+            script = Some(uploaded.await?);
         }
         if let Some(Value::Array(crons)) = desired.body.get(SCHEDULES).filter(|_| changes_field(SCHEDULES)) {
             let crons: Vec<String> = crons.iter().filter_map(Value::as_str).map(str::to_owned).collect();

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{bindings, content::Content, migrations, present};
 
 /// Fields of the body that only a read of the one Worker tells.
-pub(super) const UNLISTED: [&str; 11] = [
+pub(super) const UNLISTED: [&str; 10] = [
     bindings::BINDINGS,
     bindings::SECRET_NAMES,
     bindings::SECRETS,
@@ -17,7 +17,6 @@ pub(super) const UNLISTED: [&str; 11] = [
     "observability",
     "placement",
     "limits",
-    migrations::TAG,
     SCHEDULES,
     WORKERS_DEV,
 ];
@@ -81,7 +80,6 @@ pub(super) fn remote(settings: &Settings) -> Map<String, Value> {
         "observability": settings.observability,
         "placement": placement(settings),
         "limits": settings.limits,
-        migrations::TAG: settings.migration_tag,
     }))
 }
 
@@ -110,8 +108,13 @@ fn placement(settings: &Settings) -> Option<Map<String, Value>> {
 }
 
 /// The metadata of an upload: what the spec sets, and of the rest what the Worker has (`current`), because an upload drops what it
-/// does not name.
-pub(super) fn metadata(body: &Map<String, Value>, content: &Content, current: Option<&Settings>) -> Value {
+/// does not name. `migrated`: the tag of its last migration.
+pub(super) fn metadata(
+    body: &Map<String, Value>,
+    content: &Content,
+    current: Option<&Settings>,
+    migrated: Option<&str>,
+) -> Value {
     let mut metadata = current.map(carried_over).unwrap_or_default();
     for field in ["compatibility_date", "compatibility_flags", "placement"] {
         if let Some(value) = body.get(field) {
@@ -141,8 +144,7 @@ pub(super) fn metadata(body: &Map<String, Value>, content: &Content, current: Op
     let all: Vec<Value> = visible.into_iter().flatten().cloned().chain(secrets).collect();
     metadata.insert("bindings".to_owned(), all.into());
     metadata.insert("keep_bindings".to_owned(), bindings::kept(body).into());
-    let tag = current.and_then(|current| current.migration_tag.as_deref());
-    if let Some(migrations) = migrations::pending(&content.migrations, tag) {
+    if let Some(migrations) = migrations::pending(&content.migrations, migrated) {
         metadata.insert("migrations".to_owned(), migrations);
     }
     Value::Object(metadata)
@@ -151,7 +153,6 @@ pub(super) fn metadata(body: &Map<String, Value>, content: &Content, current: Op
 /// What an upload has to name, so that it stays.
 fn carried_over(current: &Settings) -> Map<String, Value> {
     let mut kept = remote(current);
-    kept.remove(migrations::TAG);
     if current.logpush {
         kept.insert("logpush".to_owned(), json!(true));
     }

@@ -316,7 +316,7 @@ async fn durable_objects_need_a_migration() {
     )
     .await
     .result();
-    assert_eq!(settings(&api, "rooms").await["migration_tag"], "v1");
+    assert_eq!(api.sim.workers(ACCOUNT)[0]["migration_tag"], "v1");
     let other =
         json!([{ "name": "R", "type": "durable_object_namespace", "class_name": "Room", "script_name": "rooms" }]);
     bound(&api, "web", other).await.result();
@@ -333,7 +333,7 @@ async fn durable_objects_need_a_migration() {
     assert_eq!(unknown.refusal(), (400, 10_074));
     let still_bound = upload(&api, "rooms", &with(renamed("Room")), &modules).await;
     assert_eq!(still_bound.refusal(), (400, 10_061));
-    assert_eq!(settings(&api, "rooms").await["migration_tag"], "v1");
+    assert_eq!(api.sim.workers(ACCOUNT)[0]["migration_tag"], "v1");
 }
 
 #[tokio::test(start_paused = true)]

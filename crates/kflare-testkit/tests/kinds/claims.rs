@@ -254,3 +254,27 @@ fn what_is_stripped_off_a_resource_is_put_back_at_once() {
         assert!(stage.records().is_empty());
     });
 }
+
+/// Also where nothing else can be done for the resource just now.
+#[test]
+fn a_finalizer_is_put_back_whatever_else_stands_in_the_way() {
+    play_in_zone(Plan::Pro, |stage| async move {
+        let id = stage.record("x", json!({ "name": "x", "type": "A", "content": "192.0.2.1" }));
+        stage.ready(std::slice::from_ref(&id)).await;
+        stage.rest(MINUTE).await;
+        stage.fault(
+            kflare_sim::FaultMatch::path("GET", "dns_records"),
+            crate::stage::status(503, 1000),
+        );
+        stage.user.edit(&id, |object| {
+            object["metadata"]["finalizers"] = serde_json::Value::Null;
+            object["spec"]["ttl"] = json!(300);
+        });
+        let back = |stage: &Stage| !stage.metadata(&id)["finalizers"].is_null();
+        stage.until_within("put back", MINUTE / 6, back).await;
+        stage.cloudflare.clear_faults();
+        stage.user.delete(&id);
+        stage.gone(&[id]).await;
+        assert!(stage.records().is_empty());
+    });
+}

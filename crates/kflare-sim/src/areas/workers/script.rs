@@ -82,10 +82,15 @@ fn common(script: &Script) -> Map<String, Value> {
         "compatibility_date": script.compatibility_date,
         "usage_model": "standard",
     });
-    match common {
+    let mut common = match common {
         Value::Object(common) => common,
         _ => Map::new(),
+    };
+    // The description has it here, and not among the settings.
+    if let Some(tag) = &script.migration_tag {
+        common.insert("migration_tag".into(), json!(tag));
     }
+    common
 }
 
 /// Null for nothing, as uploads and the list have it.

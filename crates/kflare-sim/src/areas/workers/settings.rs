@@ -89,8 +89,5 @@ fn shown(script: &Script, order: BindingOrder) -> Value {
     if let Some(observability) = &script.observability {
         put("observability", script::observed(observability));
     }
-    if let Some(tag) = &script.migration_tag {
-        put("migration_tag", json!(tag));
-    }
     Value::Object(shown)
 }
