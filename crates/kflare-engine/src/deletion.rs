@@ -235,6 +235,7 @@ enum LeftBehind {
     Unrecorded(CollectionKey, Box<Remote>),
 }
 
+/// Looks for it. The oldest counts: several fit only if others have made equal ones later.
 async fn left_behind(
     pass: &Pass<'_>,
     place: &Place,

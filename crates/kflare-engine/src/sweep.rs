@@ -116,9 +116,7 @@ impl Schedule {
         };
         due.into_iter().map(with_extent).collect()
     }
-}
 
-impl Schedule {
     /// A check that could not be made for lack of calls is not left out: the collection is looked at again at that time.
     pub fn put_off(&mut self, key: CollectionKey, extent: Extent, at: Instant) {
         if extent == Extent::All {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kflare_api::names;
-use kflare_sim::{CallRecord, Delivery, Dropped, Fault, FaultMatch, Plan};
+use kflare_sim::{Delivery, Dropped, Fault, FaultMatch, Plan};
 use kflare_testkit::{
     memory_api::{Fault as ApiFault, FaultRule, ObjectId, RequestInfo},
     simulation::NAMESPACE,
@@ -119,17 +119,31 @@ fn what_was_made_and_never_recorded_goes_with_its_resource() {
     }
 }
 
-/// Applies a manifest, loses its create as `fault` says, and deletes it before another is tried.
-async fn deleted_after_losing_its_create(stage: &Stage, manifest: Value, fault: &Fault) -> ObjectId {
+/// The first create is answered by nobody, and carried out a minute and a half later.
+fn late() -> Fault {
+    Fault::Late {
+        ms: 90_000,
+        dropped: Some(Dropped::Reset),
+    }
+}
+
+/// The next create ends as `fault` says.
+fn lose_the_create(stage: &Stage, fault: &Fault) {
     for method in ["POST", "PUT"] {
         stage.fault_times(FaultMatch::path(method, "."), fault.clone(), 1);
     }
+}
+
+fn is_lost(stage: &Stage) -> bool {
+    let calls = stage.cloudflare.calls();
+    calls.iter().any(|call| call.delivery == Delivery::DroppedBefore)
+}
+
+/// Applies a manifest, loses its create as `fault` says, and deletes it before another is tried.
+async fn deleted_after_losing_its_create(stage: &Stage, manifest: Value, fault: &Fault) -> ObjectId {
+    lose_the_create(stage, fault);
     let id = stage.create(manifest);
-    let lost = |stage: &Stage| {
-        let calls = stage.cloudflare.calls();
-        calls.iter().any(|call| call.delivery == Delivery::DroppedBefore)
-    };
-    stage.until("the create is lost", lost).await;
+    stage.until("the create is lost", is_lost).await;
     stage.user.delete(&id);
     id
 }
@@ -141,11 +155,7 @@ fn what_is_made_after_its_resource_was_deleted_goes_with_it() {
         play_in_zone(Plan::Enterprise, |stage| async move {
             let kind = manifest["kind"].as_str().unwrap().to_owned();
             let before = held(&stage);
-            let late = Fault::Late {
-                ms: 90_000,
-                dropped: Some(Dropped::Reset),
-            };
-            let id = deleted_after_losing_its_create(&stage, manifest, &late).await;
+            let id = deleted_after_losing_its_create(&stage, manifest, &late()).await;
             stage.says(&id, "False", "AwaitingCreate").await;
             assert_eq!(held(&stage), before, "{kind}: it is still on its way");
             stage.gone(std::slice::from_ref(&id)).await;
@@ -216,19 +226,11 @@ fn what_arrives_after_it_was_made_again_is_no_second_object() {
         play_in_zone(Plan::Enterprise, |stage| async move {
             let kind = manifest["kind"].as_str().unwrap().to_owned();
             let before = held(&stage);
-            let late = Fault::Late {
-                ms: 90_000,
-                dropped: Some(Dropped::Reset),
-            };
-            for method in ["POST", "PUT"] {
-                stage.fault_times(FaultMatch::path(method, "."), late.clone(), 1);
-            }
+            lose_the_create(&stage, &late());
             let id = stage.create(manifest);
             stage.ready(std::slice::from_ref(&id)).await;
             stage.rest(10 * MINUTE).await;
-            let late = |call: &CallRecord| call.delivery == Delivery::DroppedBefore;
-            let calls = stage.cloudflare.calls();
-            assert!(calls.iter().any(late), "{kind}: the case is met");
+            assert!(is_lost(&stage), "{kind}: the case is met");
             let made: Vec<String> = held(&stage).difference(&before).cloned().collect();
             assert_eq!(made.len(), 1, "{kind}: {made:?}");
             assert!(stage.user.is_ready(&id), "{kind}: {:?}", stage.user.ready(&id));
